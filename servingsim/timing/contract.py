@@ -1,0 +1,129 @@
+"""The kernel contract: what one file in `kernels/` has to define for a kernel kind to exist in the simulator.
+
+Words used everywhere: *args* are the fields that the profiler measures by (= the database key, without backend);
+*Config* is the static identity of a kernel in a model, *Input* what varies from iteration to iteration;
+*coordinates* are the swept args fields, the axes of the cache. `project` maps Input to coordinates, `invert` maps a
+grid coordinate back to the Input that it stands for.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from servingsim.errors import ServingSimError
+from servingsim.timing.source import ArgValue, FloatArray
+from servingsim.timing.work.amount import Work
+
+MAX_FEASIBLE_COORDINATES = 500
+"""R.2: the design ceiling of a cache grid for one resolved Config, after the mask, before backends."""
+
+Dtype = Literal["fp32", "bf16", "fp16", "fp8", "fp8_block", "int8", "int4", "mxfp4"]
+Count = Annotated[int, Field(ge=1, le=2**40)]
+Coords = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class DtypeTag:
+    """Marks a Config field whose dtype decides which backend can run the kernel (R.3: matches BackendSupport)."""
+
+    role: Literal["compute", "kv"]
+
+
+COMPUTE_DTYPE = DtypeTag("compute")
+KV_DTYPE = DtypeTag("kv")
+
+
+class KernelConfig(BaseModel):
+    """Static identity of a kernel in a model. Backends are routing, never part of the args."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    gpu_name: str = Field(min_length=1, description="device key whose rows are used")
+    backends: tuple[str, ...] = Field((), description="candidates, best wins; empty: every backend that has rows")
+
+
+class KernelInput(BaseModel):
+    """What one call of the kernel asks for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+C = TypeVar("C", bound=KernelConfig)
+I = TypeVar("I", bound=KernelInput)  # noqa: E741 - the contract's own letter for Input
+
+
+def _always(_config: KernelConfig, _coords: Coords) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class KernelKind(Generic[C, I]):
+    """One kernel kind, as data.
+
+    Attributes:
+        kind: Equal to the profiler's kind, its table and its facade stem.
+        config: Model of the static identity.
+        input: Model of the runtime query.
+        axes: Swept args fields, outermost first: the order of coordinates.
+        fixed: The args fields that Config decides.
+        sweep_grid: Values to profile along each axis.
+        project: Input to coordinates (floats: a mean may fall between integers).
+        invert: A grid coordinate to the Input it stands for; `project(invert(c)) == c`.
+        work: Necessary work at coordinates given as an array of shape [points, axes].
+        cache: Name of the cache kind in `caches/`.
+        feasible: False for grid cells that no real shape can reach (the infeasible mask).
+        interpolated: Fixed args fields that may be interpolated over where the source has no rows for them.
+        profile_kind: Another kind's table, only with identical semantics, args meaning, dtype and callable.
+    """
+
+    kind: str
+    config: type[C]
+    input: type[I]
+    axes: tuple[str, ...]
+    fixed: Callable[[C], dict[str, ArgValue]]
+    sweep_grid: Callable[[C], tuple[tuple[int, ...], ...]]
+    project: Callable[[C, I], Coords]
+    invert: Callable[[C, Coords], I]
+    work: Callable[[C, FloatArray], Work]
+    cache: str
+    feasible: Callable[[C, Coords], bool] = _always
+    interpolated: tuple[str, ...] = ()
+    profile_kind: str | None = None
+
+    @property
+    def table(self) -> str:
+        """The profiler's kind whose rows are read."""
+        return self.profile_kind or self.kind
+
+    def feasible_coordinates(self, config: C) -> list[tuple[int, ...]]:
+        """The grid after the mask; refuses more than 500 points (R.2)."""
+        grid = self.sweep_grid(config)
+        coords = [point for point in itertools.product(*grid) if self.feasible(config, point)]
+        if len(coords) > MAX_FEASIBLE_COORDINATES:
+            sizes = " x ".join(f"{axis} {len(values)}" for axis, values in zip(self.axes, grid, strict=True))
+            raise ServingSimError(
+                f"{self.kind}: {len(coords)} feasible coordinates ({sizes}) for one Config",
+                code="E_LIMIT",
+                known=f"the ceiling is {MAX_FEASIBLE_COORDINATES}, counted after the mask and before backends",
+                hint="drop an axis that does not affect time by itself, mask unreachable shapes, or re-axis",
+            )
+        return coords
+
+    def payload(self, config: C, coords: Coords) -> dict[str, ArgValue]:
+        """The args of one grid point: exactly the profiler's args fields, without backend."""
+        return self.fixed(config) | {axis: _whole(value) for axis, value in zip(self.axes, coords, strict=True)}
+
+    def enumerate(self, config: C, backends: tuple[str, ...] = ()) -> Iterator[dict[str, ArgValue]]:
+        """One payload for each feasible grid point and backend, with `backend` beside the args."""
+        for coords in self.feasible_coordinates(config):
+            for backend in backends or config.backends:
+                yield self.payload(config, coords) | {"backend": backend}
+
+
+def _whole(value: float) -> ArgValue:
+    return int(value) if float(value).is_integer() else float(value)

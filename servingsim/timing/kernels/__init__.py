@@ -1,0 +1,1 @@
+"""One file a kernel kind, each defining `KERNEL`. The folder is the registry: a new kind is a new file."""

@@ -1,0 +1,17 @@
+"""Shared fixtures: where the real data lies, and which machine this is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The real data set beside the checkout; the test skips where it is absent."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip(f"the real data set is not there: {SHARED_DATA.name} beside the checkout's folder")
+    return SHARED_DATA
