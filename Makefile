@@ -1,0 +1,41 @@
+# Two commands do all the set-up on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# Without a GPU this index-free pin takes the CPU build where one lies at hand; constraints.txt pins the rest.
+EXTRAS := torch,gpu-data,dev
+
+.DEFAULT_GOAL := help
+
+help:  ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("servingsim needs Python 3.11 to 3.14; set PYTHON=... (found %s)" % sys.version.split()[0] if not (3, 11) <= sys.version_info[:2] < (3, 15) else 0)'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt torch
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(EXTRAS)]'
+	touch $@
+
+install: $(STAMP)  ## create .venv with everything in it
+
+demo: $(STAMP)  ## profile, predict and check a real model on this machine, then Llama-3.1-8B on H100
+	$(BIN)/servingsim demo
+
+test: $(STAMP)  ## the tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -q
+
+check: $(STAMP)  ## lint, types, imports, generated documents
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: $(STAMP)  ## fidelity on held-out GPU rows and evaluation speed; writes build/bench.json
+	$(BIN)/python -m benchmarks
+
+clean:  ## remove what the targets made, the environment too
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+.PHONY: help install demo test check bench clean
