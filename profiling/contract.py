@@ -7,6 +7,7 @@ torch: heavy imports happen inside `prepare`, which only ever runs in a measurem
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -23,7 +24,7 @@ Dtype = Literal["fp32", "bf16", "fp16", "fp8", "fp8_block", "int8", "int4", "mxf
 class KernelArgs(BaseModel):
     """Typed, ordered args of one kind: order = database key = runner keywords = spec keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,10 @@ class KernelKind:
         return tuple(self.args.model_fields)
 
 
+def _nothing() -> None:
+    pass
+
+
 @dataclass(frozen=True)
 class Launch:
     """One prepared shape, ready to be timed.
@@ -61,10 +66,20 @@ class Launch:
         calls: The callables to rotate through, each on its own operands, so that no call finds the operands of the
             one before in a cache. Each does one launch of the kernel. At least one.
         ranks: Processes that take part (1 for compute kinds).
+        scope: Opens the context that the calls run under, `torch.inference_mode` for torch's.
+        displace: "llc" to push everything out of the last-level cache before each sample; rotating is enough
+            where the operands' copies together are larger than the cache.
+        sample: For launches that no clock in this process can time: times so many launches and returns
+            milliseconds each, over ranks the maximum.
+        close: Ends what `prepare` started. Called once, after the timing, whether it succeeded or not.
     """
 
     calls: Sequence[Callable[[], Any]]
     ranks: int = 1
+    scope: Callable[[], AbstractContextManager[Any]] = nullcontext
+    displace: Literal["none", "llc"] = "none"
+    sample: Callable[[int], list[float]] | None = None
+    close: Callable[[], None] = _nothing
 
 
 @dataclass(frozen=True)

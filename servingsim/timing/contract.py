@@ -76,6 +76,7 @@ class KernelKind(Generic[C, I]):
         invert: A grid coordinate to the Input it stands for; `project(invert(c)) == c`.
         work: Necessary work at coordinates given as an array of shape [points, axes].
         cache: Name of the cache kind in `caches/`.
+        args: The args fields in the profiler's order (= the order of the database key); payloads keep it.
         feasible: False for grid cells that no real shape can reach (the infeasible mask).
         interpolated: Fixed args fields that may be interpolated over where the source has no rows for them.
         profile_kind: Another kind's table, only with identical semantics, args meaning, dtype and callable.
@@ -91,6 +92,7 @@ class KernelKind(Generic[C, I]):
     invert: Callable[[C, Coords], I]
     work: Callable[[C, FloatArray], Work]
     cache: str
+    args: tuple[str, ...] = ()
     feasible: Callable[[C, Coords], bool] = _always
     interpolated: tuple[str, ...] = ()
     profile_kind: str | None = None
@@ -116,7 +118,9 @@ class KernelKind(Generic[C, I]):
 
     def payload(self, config: C, coords: Coords) -> dict[str, ArgValue]:
         """The args of one grid point: exactly the profiler's args fields, without backend."""
-        return self.fixed(config) | {axis: _whole(value) for axis, value in zip(self.axes, coords, strict=True)}
+        swept = {axis: _whole(value) for axis, value in zip(self.axes, coords, strict=True)}
+        values = self.fixed(config) | swept
+        return {name: values.pop(name) for name in self.args} | values
 
     def enumerate(self, config: C, backends: tuple[str, ...] = ()) -> Iterator[dict[str, ArgValue]]:
         """One payload for each feasible grid point and backend, with `backend` beside the args."""

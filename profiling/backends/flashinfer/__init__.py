@@ -1,1 +1,1 @@
-"""TODO."""
+"""FlashInfer over a paged KV cache, as serving engines call it."""

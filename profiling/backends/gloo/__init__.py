@@ -1,1 +1,1 @@
-"""TODO."""
+"""Collectives over gloo: real processes on this machine."""

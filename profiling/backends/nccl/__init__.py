@@ -1,1 +1,1 @@
-"""TODO."""
+"""Collectives over NCCL: one process a GPU."""

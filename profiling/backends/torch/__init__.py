@@ -1,1 +1,1 @@
-"""TODO."""
+"""PyTorch through its public callables, on the CPU and on CUDA."""

@@ -1,0 +1,37 @@
+"""`rms_norm` with `flashinfer.rmsnorm`, one launch."""
+
+from __future__ import annotations
+
+import importlib
+from functools import partial
+from typing import TYPE_CHECKING
+
+from profiling.backends import rotation
+from profiling.backends.tensors import Tensors
+from profiling.contract import Backend
+from servingsim.timing.work.amount import dtype_bytes
+
+if TYPE_CHECKING:
+    from profiling.contract import Dtype, Launch, Setting
+
+
+def prepare(setting: Setting, *, num_tokens: int, hidden_size: int, dtype: Dtype) -> Launch:
+    """Rotate rows [num_tokens, hidden_size] and weights together."""
+    row_bytes = hidden_size * dtype_bytes(dtype)
+    count = rotation.copies(
+        setting, operand_bytes=(num_tokens + 1) * row_bytes, result_bytes=num_tokens * row_bytes
+    )
+    tensors = Tensors.on(setting, dtype)
+    norm = importlib.import_module("flashinfer").rmsnorm
+    rows, weights = tensors.copies(count, num_tokens, hidden_size), tensors.copies(count, hidden_size)
+    return tensors.launch(partial(norm, x, weight) for x, weight in zip(rows, weights, strict=True))
+
+
+BACKEND = Backend(
+    name="flashinfer",
+    kind="rms_norm",
+    devices=("cuda",),
+    compute_dtypes=("bf16", "fp16"),
+    prepare=prepare,
+    requires=("torch", "flashinfer"),
+)

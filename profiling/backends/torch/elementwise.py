@@ -1,0 +1,132 @@
+"""`elementwise` with the public callables that a model's code uses.
+
+copy `torch.clone` · add `torch.add` · mul `torch.mul` · silu `F.silu` · silu_mul `F.silu(gate) * up`, two
+launches · rope the two half rotations of each head and `torch.cat` (vLLM's native formula) · cat `torch.cat`
+of a block of cached keys [1, heads, num_tokens - 1, head_dim] and one new token, as a cache that grows by
+concatenation · embedding `F.embedding`, a gather of rows that no other call has touched.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from profiling.backends import elementwise_shapes as shapes
+from profiling.backends import rotation
+from profiling.backends.tensors import Tensors
+from profiling.contract import Backend
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from types import ModuleType
+    from typing import Any
+
+    from torch import Tensor
+
+    from profiling.contract import Dtype, Launch, Setting
+
+    Calls = Iterator[Callable[[], Any]]
+
+TEMPORARIES = {"silu_mul": 2, "rope": 5}
+"""Rows that a launch allocates for each row of its result, itself included; one for the others."""
+
+
+def prepare(
+    setting: Setting,
+    *,
+    num_tokens: int,
+    op: str,
+    input_bytes_per_token: int,
+    output_bytes_per_token: int,
+    dtype: Dtype,
+) -> Launch:
+    """Rotate all inputs of the op."""
+    count = rotation.copies(
+        setting,
+        operand_bytes=num_tokens * input_bytes_per_token,
+        result_bytes=num_tokens * output_bytes_per_token * TEMPORARIES.get(op, 1),
+    )
+    tensors = Tensors.on(setting, dtype)
+    width = shapes.elements(output_bytes_per_token, dtype)
+    if op in FLAT:
+        return tensors.launch(_flat(tensors, op, count, num_tokens, width))
+    return tensors.launch(SHAPED[op](tensors, count, num_tokens, width))
+
+
+def silu_mul(torch: ModuleType, gate: Tensor, up: Tensor) -> Tensor:
+    """The gated activation of an MLP."""
+    return torch.nn.functional.silu(gate) * up
+
+
+def rotate_halves(torch: ModuleType, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotary embedding of x [tokens, heads, head_dim] by cos and sin [tokens, 1, head_dim / 2]."""
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat((first * cos - second * sin, second * cos + first * sin), dim=-1)
+
+
+FLAT: dict[str, Callable[[ModuleType], Callable[..., Any]]] = {
+    "copy": lambda torch: torch.clone,
+    "add": lambda torch: torch.add,
+    "mul": lambda torch: torch.mul,
+    "silu": lambda torch: torch.nn.functional.silu,
+    "silu_mul": lambda torch: partial(silu_mul, torch),
+}
+"""Ops whose inputs all are [tokens, width], by how to find the callable."""
+
+
+def _flat(tensors: Tensors, op: str, count: int, tokens: int, width: int) -> Calls:
+    call = FLAT[op](tensors.torch)
+    inputs = [tensors.copies(count, tokens, width) for _ in range(shapes.INPUTS[op])]
+    for operands in zip(*inputs, strict=True):
+        yield partial(call, *operands)
+
+
+def _rope(tensors: Tensors, count: int, tokens: int, width: int) -> Calls:
+    """Cosines and sines are one pair for all copies: every layer of a forward uses the same."""
+    dim = shapes.head_dim(width)
+    cos, sin = tensors.copies(2, tokens, 1, dim // 2)
+    for x in tensors.copies(count, tokens, width // dim, dim):
+        yield partial(rotate_halves, tensors.torch, x, cos, sin)
+
+
+def _cat(tensors: Tensors, count: int, tokens: int, width: int) -> Calls:
+    dim = shapes.head_dim(width) or width
+    cached = tensors.copies(count, 1, width // dim, tokens - 1, dim)
+    new = tensors.copies(count, 1, width // dim, 1, dim)
+    for old_block, token in zip(cached, new, strict=True):
+        yield partial(tensors.torch.cat, (old_block, token), -2)
+
+
+def _embedding(tensors: Tensors, count: int, tokens: int, width: int) -> Calls:
+    """One table for all copies, a row for each of their tokens: larger than the cache, like a vocabulary."""
+    table = tensors.normal(count * tokens, width)
+    source = tensors.torch.Generator(tensors.device).manual_seed(0)
+    order = tensors.torch.randperm(count * tokens, generator=source, device=tensors.device)
+    for ids in order.view(count, tokens).unbind(0):
+        yield partial(tensors.torch.nn.functional.embedding, ids, table)
+
+
+SHAPED: dict[str, Callable[[Tensors, int, int, int], Calls]] = {
+    "rope": _rope,
+    "cat": _cat,
+    "embedding": _embedding,
+}
+
+
+def supports(
+    *, num_tokens: int, op: str, input_bytes_per_token: int, output_bytes_per_token: int, dtype: Dtype
+) -> str:
+    """Whether the sizes make sense for the op."""
+    del num_tokens
+    return shapes.refusal(op, input_bytes_per_token, output_bytes_per_token, dtype)
+
+
+BACKEND = Backend(
+    name="torch",
+    kind="elementwise",
+    devices=("cpu", "cuda"),
+    compute_dtypes=("fp32", "bf16", "fp16"),
+    prepare=prepare,
+    requires=("torch",),
+    supports=supports,
+)

@@ -1,0 +1,1 @@
+"""The eager formulas of Hugging Face Transformers, written with plain torch."""

@@ -1,0 +1,127 @@
+"""A real Transformers model with random weights, and one timed forward step of it. Runs in a worker process only.
+
+The weights are a repeated random block: timing depends on their bytes and places, not on their values, as long as no
+value is denormal or not finite.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from servingsim.errors import ServingSimError
+
+BLOCK_ELEMENTS = 1 << 20
+WEIGHT_RANGE = 0.02
+UNCOUNTED = 2
+TorchDtype = Literal["bf16", "fp16", "fp32"]
+
+
+@dataclass(frozen=True)
+class ForwardCase:
+    """One step: `batch_size` requests, each with `q_len` new tokens after `context_len` cached ones."""
+
+    batch_size: int
+    q_len: int
+    context_len: int
+
+    @property
+    def label(self) -> str:
+        """As people say it."""
+        if self.q_len > 1 or not self.context_len:
+            return f"prefill {self.q_len}" + (f" x{self.batch_size}" if self.batch_size > 1 else "")
+        return f"decode batch {self.batch_size}, context {self.context_len}"
+
+
+class ForwardModel:
+    """A causal language model of the given config, in evaluation mode, on the CPU or the current CUDA device."""
+
+    def __init__(self, config: dict[str, Any], dtype: TorchDtype, device: Literal["cpu", "cuda"]) -> None:
+        import torch  # noqa: PLC0415 - only ever in a worker process
+        from transformers import AutoConfig, AutoModelForCausalLM  # noqa: PLC0415
+        from transformers.initialization import no_init_weights  # noqa: PLC0415
+
+        self._torch = torch
+        self._dtype = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}[dtype]
+        self._device = device
+        try:
+            self._config = AutoConfig.for_model(**config)
+        except (ValueError, KeyError, TypeError) as error:
+            raise ServingSimError(
+                f"transformers cannot build model_type {config.get('model_type')!r}: {error}",
+                code="E_TOOLCHAIN",
+            ) from error
+        with no_init_weights():
+            self._model = AutoModelForCausalLM.from_config(self._config, dtype=self._dtype)
+        self._model.tie_weights()
+        self._fill()
+        self._model.to(device).eval()
+
+    def run(self, case: ForwardCase, samples: int) -> list[tuple[float, float]]:
+        """Time `samples` forwards of a case after two that are not counted.
+
+        Prefills start from an empty cache each. Decode steps follow one another on one cache, as in generation, so
+        that memory is reused as it is there; they are centred on the case's context. Only the position that is
+        sampled goes through the output head.
+
+        Returns:
+            Wall and CPU milliseconds (all threads of this process) of each.
+        """
+        ids = self._torch.randint(0, 1000, (case.batch_size, case.q_len), device=self._device)
+        steps = samples + UNCOUNTED
+        with self._torch.inference_mode():
+            if case.q_len == 1:
+                cache = self._cache(case, max(case.context_len - steps // 2, 0))
+                times = [self._step(ids, cache) for _ in range(steps)]
+            else:
+                times = [self._step(ids, self._cache(case, case.context_len)) for _ in range(steps)]
+        return times[UNCOUNTED:]
+
+    def _step(self, ids: Any, cache: Any) -> tuple[float, float]:  # noqa: ANN401 - tensors and a cache of torch
+        before = cache.get_seq_length()
+        self._synchronize()
+        cpu_ns, wall_ns = time.process_time_ns(), time.perf_counter_ns()
+        self._model(input_ids=ids, cache=cache, use_cache=True, logits_to_keep=1)
+        self._synchronize()
+        wall_ns, cpu_ns = time.perf_counter_ns() - wall_ns, time.process_time_ns() - cpu_ns
+        if cache.get_seq_length() != before + ids.shape[1]:
+            raise ServingSimError(
+                f"the forward left {cache.get_seq_length()} tokens in its cache instead of {before + ids.shape[1]}: "
+                "this version of transformers names the cache otherwise",
+                code="E_TOOLCHAIN",
+            )
+        return wall_ns / 1e6, cpu_ns / 1e6
+
+    def _cache(self, case: ForwardCase, context_len: int) -> Any:  # noqa: ANN401 - a transformers cache
+        from transformers import DynamicCache  # noqa: PLC0415
+
+        cache = DynamicCache(config=self._config)
+        heads = self._config.num_key_value_heads
+        head_dim = getattr(self._config, "head_dim", None) or (
+            self._config.hidden_size // self._config.num_attention_heads
+        )
+        shape = (case.batch_size, heads, context_len, head_dim)
+        for layer in range(self._config.num_hidden_layers if context_len else 0):
+            keys, values = (
+                self._torch.full(shape, 0.01, dtype=self._dtype, device=self._device) for _ in range(2)
+            )
+            cache.update(keys, values, layer)
+        return cache
+
+    def _fill(self) -> None:
+        torch = self._torch
+        block = ((torch.rand(BLOCK_ELEMENTS) - 0.5) * 2 * WEIGHT_RANGE).to(self._dtype)
+        with torch.inference_mode():
+            for parameter in self._model.parameters():
+                flat = parameter.view(-1)
+                if parameter.dim() == 1:
+                    flat.fill_(1.0)
+                    continue
+                whole = flat.numel() // BLOCK_ELEMENTS * BLOCK_ELEMENTS
+                flat[:whole].view(-1, BLOCK_ELEMENTS).copy_(block.expand(whole // BLOCK_ELEMENTS, -1))
+                flat[whole:].copy_(block[: flat.numel() - whole])
+
+    def _synchronize(self) -> None:
+        if self._device == "cuda":
+            self._torch.cuda.synchronize()

@@ -1,0 +1,126 @@
+"""`predict`: one iteration of a model on a device, op by op, from measured kernels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import click
+
+from profiling.paths import default_db
+from profiling.source import StoreSource
+from server.batch_text import read_batch
+from server.console import emit, json_flag
+from server.measuring import command_for, fill, local_device, measured_limits, open_store
+from server.predict_view import show
+from servingsim.archs.hf_config import read_facts
+from servingsim.archs.kv import DEFAULT_UTILISATION
+from servingsim.archs.stack_registry import stack_named
+from servingsim.sim.evaluate import evaluate
+from servingsim.sim.missing import missing_kernels
+from servingsim.sim.options import PredictOptions
+from servingsim.sim.predict import predict as predict_iteration
+from servingsim.timing.contract import Dtype
+
+if TYPE_CHECKING:
+    from profiling.store import Store
+    from servingsim.archs.facts import DenseFacts
+    from servingsim.timing.batch import Batch
+
+EXAMPLES = """\b
+Examples:
+  servingsim predict config.json --device cpu --stack transformers --prefill 512 --fill
+  servingsim predict Qwen3-0.6B/ --device cpu --stack transformers --decode 512x8 --json
+  servingsim predict config.json --device "NVIDIA H100 80GB HBM3" --tp 4 --prefill 512:1024x2 --decode 2048x64
+
+A prefill is NEW[:CACHED][xCOUNT] tokens, a decode CONTEXT[xCOUNT] with the context before the step.
+"""
+
+
+@click.command("predict", epilog=EXAMPLES)
+@click.argument("config", type=click.Path(path_type=Path))
+@click.option("--device", required=True, help="Device key, or `cpu` or `cuda` for the one at hand.")
+@click.option("--tp", type=int, default=1, show_default=True, help="Tensor-parallel ranks.")
+@click.option("--stack", default="vllm", show_default=True, help="Serving stack: a file of archs/stacks.")
+@click.option("--stack-version", help="Version whose imported rows are used, where there are several.")
+@click.option("--prefill", multiple=True, metavar="Q[:PREFIX][xN]", help="Prefill requests; repeatable.")
+@click.option("--decode", multiple=True, metavar="CONTEXT[xN]", help="Decode requests; repeatable.")
+@click.option(
+    "--batch", type=click.Path(path_type=Path), help='JSON: {"prefill": [[q, prefix]], "decode": []}.'
+)
+@click.option("--db", metavar="PATH", help="The store; default $SERVINGSIM_DB or ./servingsim.db.")
+@click.option("--dtype", type=click.Choice(["bf16", "fp16", "fp32"]), help="In place of the config's.")
+@click.option("--kv-dtype", type=click.Choice(get_args(Dtype)), help="Of the KV cache; default: the model's.")
+@click.option("--threads", type=int, help="Threads of the CPU at hand; part of its device key.")
+@click.option("--fill", "wants_fill", is_flag=True, help="Measure missing rows first, on this machine only.")
+@click.option(
+    "--on-missing",
+    type=click.Choice(["estimate", "refuse"]),
+    default="estimate",
+    show_default=True,
+    help="What a kind without any row does: a flagged estimate from the device's limits, or a refusal.",
+)
+@click.option(
+    "--max-num-tokens", type=click.IntRange(1), help="New tokens of an iteration; default: the batch's."
+)
+@click.option(
+    "--max-num-seqs", type=click.IntRange(1), help="Requests of an iteration; default: the batch's."
+)
+@click.option("--max-model-len", type=click.IntRange(1), help="Longest request; default: the batch's.")
+@click.option(
+    "--utilisation",
+    type=float,
+    default=DEFAULT_UTILISATION,
+    show_default=True,
+    help="Share of the device's memory that weights and KV cache may take.",
+)
+@json_flag
+def predict(  # noqa: PLR0913 - one parameter an option
+    config: Path,
+    *,
+    prefill: tuple[str, ...],
+    decode: tuple[str, ...],
+    batch: Path | None,
+    dtype: Dtype | None,
+    db: str | None,
+    wants_fill: bool,
+    as_json: bool,
+    threads: int | None,
+    device: str,
+    stack: str,
+    **options: Any,  # noqa: ANN401 - the fields of PredictOptions, checked there and by click
+) -> None:
+    """Predict one iteration of the model of CONFIG (a config.json or its folder).
+
+    Times are milliseconds of one rank. Rows that are missing are listed with the command that measures them.
+    """
+    facts = read_facts(config, dtype=dtype)
+    iteration = read_batch(prefill, decode, batch)
+    key = local_device(device, threads).name if device in {"cpu", "cuda"} else device
+    wanted = PredictOptions(device=key, stack=stack_named(stack), **options)
+    path = Path(db or default_db())
+    with open_store(path, create=wants_fill) as store:
+        if wants_fill:
+            _fill(store, facts, iteration, wanted, threads)
+        source = StoreSource(store)
+        report = predict_iteration(
+            facts, iteration, source, wanted, lambda each: command_for(each, str(path))
+        )
+    if as_json:
+        emit(report.model_dump(mode="json"))
+    else:
+        show(report)
+
+
+COMMAND = predict
+
+
+def _fill(
+    store: Store, facts: DenseFacts, iteration: Batch, wanted: PredictOptions, threads: int | None
+) -> None:
+    """Measure what the prediction lacks; the prediction is made afterwards, from the rows."""
+    here = local_device(wanted.device, threads)
+    measured_limits(store, here)
+    estimate = replace(wanted, on_missing="estimate")
+    fill(store, here, missing_kernels(evaluate(facts, iteration, StoreSource(store), estimate).logs))

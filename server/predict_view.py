@@ -1,0 +1,143 @@
+"""A prediction for people: figures, ops with share and coverage, whose rows they rest on, what is missing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console, Group
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import RenderableType
+
+    from servingsim.sim.report import OpRow, PredictReport, RowSource
+
+WIDTH = 100
+"""Columns where the output is no terminal."""
+BAR = 10
+MARKS = {"EXTRAPOLATED": "~", "JIT": "+", "NO_COVERAGE": "?"}
+MEANING = {
+    "EXTRAPOLATED": "outside the measured rows",
+    "JIT": "measured for this question",
+    "NO_COVERAGE": "no row: an estimate from the device's limits",
+}
+
+
+def show(report: PredictReport) -> None:
+    """Print the report on stdout."""
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=WIDTH)
+    console.print(view(report))
+
+
+def view(report: PredictReport) -> RenderableType:
+    """The report as one renderable."""
+    sources = _numbered(report.ops)
+    lines = [*_subject(report), *_figures(report)]
+    notes = [*_coverage(report), *_sources(sources), *_missing(report), *_memory(report), *_caveats(report)]
+    return Group(*map(Text, lines), "", _table(report.ops, sources), "", *map(Text, notes))
+
+
+def _subject(report: PredictReport) -> Iterator[str]:
+    subject, batch = report.subject, report.batch
+    version = f" {subject.stack_version}" if subject.stack_version else ""
+    yield (
+        f"{subject.model_type}, {_count(subject.parameters)} parameters, on {subject.device}, "
+        f"tp {subject.tp}, stack {subject.stack}{version}"
+    )
+    yield (
+        f"dtype {subject.dtype}, linear layers {subject.gemm_dtype}, KV cache {subject.kv_dtype}; "
+        f"batch: {batch.prefill_requests} prefill + {batch.decode_requests} decode requests, "
+        f"{batch.new_tokens} new tokens, {batch.context_tokens} keys"
+    )
+
+
+def _figures(report: PredictReport) -> Iterator[str]:
+    host = "host not modelled" if report.host_ms is None else f"host {report.host_ms:.4g} ms"
+    yield f"iteration {report.iteration_ms:.4g} ms = kernels {report.kernels_ms:.4g} ms + {host}"
+    if report.bound_ms is None:
+        yield "lower bound unknown: the device's peaks are not known"
+    else:
+        yield (
+            f"lower bound {report.bound_ms:.4g} ms ({report.bound_by}; limits from {report.limits_origin}), "
+            f"{report.bound_ms / report.iteration_ms:.0%} of the iteration"
+        )
+    if report.tpot_note:
+        yield report.tpot_note
+
+
+def _table(ops: Sequence[OpRow], sources: dict[RowSource, int]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("op", "runs", "ms", "share", "", "TFLOP/s", "GB/s", "of limit", "", "rows"):
+        left = name in {"op", "", "rows"}
+        table.add_column(name, justify="left" if left else "right", no_wrap=name != "op", overflow="fold")
+    largest = max((row.share for row in ops), default=0.0) or 1.0
+    for row in ops:
+        table.add_row(
+            escape(row.op),
+            str(row.launches),
+            f"{row.time_ms:.3f}" if row.time_ms >= 0.1 else f"{row.time_ms:.2g}",
+            f"{row.share:.1%}",
+            "█" * round(BAR * row.share / largest),
+            f"{row.tflop_per_s:.2f}" if row.flops else "",
+            f"{row.gb_per_s:.0f}",
+            "" if row.efficiency is None else f"{row.efficiency:.0%}",
+            "".join(MARKS[name] for name in row.coverage),
+            ",".join(str(sources[source]) for source in row.rows),
+        )
+    return table
+
+
+def _count(parameters: int) -> str:
+    return f"{parameters / 1e9:.2f} B" if parameters >= 1e8 else f"{parameters / 1e6:.2f} M"
+
+
+def _numbered(ops: Sequence[OpRow]) -> dict[RowSource, int]:
+    """Each source once, numbered as it appears."""
+    found: dict[RowSource, int] = {}
+    for row in ops:
+        for source in row.rows:
+            found.setdefault(source, len(found) + 1)
+    return found
+
+
+def _sources(sources: dict[RowSource, int]) -> Iterator[str]:
+    for source, number in sources.items():
+        said = [source.backend, source.origin, source.device, source.framework, source.version, source.source]
+        noise = "" if source.noise is None else f", noise {source.noise:.1%}"
+        yield f"[{number}] {', '.join(filter(None, said))}{noise}"
+
+
+def _coverage(report: PredictReport) -> Iterator[str]:
+    for name in report.coverage:
+        yield f"{MARKS[name]} {name}: {MEANING[name]}"
+    yield f"{1 - report.uncovered_share:.1%} of the kernels' time rests on measured rows"
+
+
+def _missing(report: PredictReport) -> Iterator[str]:
+    for rows in report.missing:
+        backend = f" with {rows.backend}" if rows.backend else ""
+        only = "" if rows.command else ": only an import brings them"
+        yield f"missing: {rows.count} rows of {rows.kind}{backend} on {rows.device}{only}"
+    if any(rows.command for rows in report.missing):
+        yield "to measure them: the same command with --fill on that machine, or the commands that --json prints"
+
+
+def _memory(report: PredictReport) -> Iterator[str]:
+    memory = report.memory
+    fits = "the batch fits" if memory.fits else "the batch does NOT fit"
+    yield (
+        f"memory of a rank: weights {memory.weight_bytes / 2**30:.2f} GiB, KV {memory.kv_bytes_per_token} "
+        f"bytes a token, room for {memory.kv_capacity_tokens} tokens at {memory.utilisation:.0%}: {fits}"
+    )
+
+
+def _caveats(report: PredictReport) -> Iterator[str]:
+    if report.unpriced:
+        yield "not priced: " + "; ".join(f"{each.name} ({each.reason})" for each in report.unpriced)
+    yield f"error: {report.validated_error}. To validate: {report.how_to_validate}"

@@ -1,0 +1,1 @@
+"""Serving stacks: one file defines one `STACK`; the folder is the registry."""

@@ -1,0 +1,42 @@
+"""One iteration, predicted: facts and batch to a report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from servingsim.sim.evaluate import evaluate
+from servingsim.sim.missing import MissingKernel, missing_kernels
+from servingsim.sim.tell import tell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from servingsim.archs.facts import DenseFacts
+    from servingsim.sim.options import PredictOptions
+    from servingsim.sim.report import PredictReport
+    from servingsim.timing.batch import Batch
+    from servingsim.timing.source import TimingSource
+
+
+def predict(
+    facts: DenseFacts,
+    batch: Batch,
+    source: TimingSource,
+    options: PredictOptions,
+    command: Callable[[MissingKernel], str] = lambda _: "",
+) -> PredictReport:
+    """Predict one iteration of a model.
+
+    Args:
+        facts: The model, from `archs.hf_config.read_facts`.
+        batch: The iteration.
+        source: Where kernel times come from.
+        options: Device, stack, parallelism, limits.
+        command: How the caller's user would measure missing rows.
+
+    Raises:
+        ServingSimError: The partition, batch or version does not fit, or a kernel cannot be priced.
+    """
+    evaluated = evaluate(facts, batch, source, options)
+    missing = missing_kernels(evaluated.logs)
+    return tell(evaluated, source, options, [(each, command(each)) for each in missing])

@@ -1,0 +1,176 @@
+"""A priced iteration as a report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from servingsim.archs.kv import kv_facts
+from servingsim.sim.necessary import bound, necessary
+from servingsim.sim.op_rows import op_row
+from servingsim.sim.report import (
+    HOST_NOT_MODELLED,
+    BatchFacts,
+    HostFacts,
+    MemoryFacts,
+    MissingRows,
+    OpRow,
+    PredictReport,
+    Subject,
+    Unpriced,
+)
+from servingsim.timing import coverage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from servingsim.archs.dense import DenseArch
+    from servingsim.bounds.dense import Bound
+    from servingsim.sim.evaluate import Evaluated
+    from servingsim.sim.missing import MissingKernel
+    from servingsim.sim.options import PredictOptions
+    from servingsim.timing.batch import Batch
+    from servingsim.timing.source import DeviceSpec, HostOverhead, TimingSource
+
+HOW_TO_VALIDATE = (
+    "time real iterations of this model with the same stack on the same device and compare them; "
+    "`make demo` does it for a small model on the machine at hand"
+)
+
+
+def tell(
+    evaluated: Evaluated,
+    source: TimingSource,
+    options: PredictOptions,
+    missing: Sequence[tuple[MissingKernel, str]],
+) -> PredictReport:
+    """The report.
+
+    Args:
+        evaluated: The priced iteration.
+        source: Where its times came from.
+        options: What was asked.
+        missing: Rows to measure, each with the command for it.
+    """
+    arch, batch, kernels_ms = evaluated.arch, evaluated.batch, evaluated.kernels_ms
+    device = source.device(options.device)
+    ops = _op_rows(evaluated)
+    host = source.host_overhead(options.device, options.stack.name)
+    host_ms = _host_ms(host, arch.facts.num_layers)
+    limit = bound(arch, batch, device)
+    return PredictReport(
+        subject=_subject(arch, options, evaluated.site.version),
+        batch=_batch_facts(batch),
+        iteration_ms=kernels_ms + (host_ms or 0.0),
+        kernels_ms=kernels_ms,
+        host_ms=host_ms,
+        host=_host_facts(host),
+        bound_ms=limit.bound_ms if limit else None,
+        bound_by=_bound_by(limit),
+        flops=sum(row.flops for row in ops),
+        bytes_moved=sum(row.bytes_moved for row in ops),
+        necessary_flops=necessary(arch, batch).flops,
+        coverage=_all_flags(ops),
+        uncovered_share=sum(row.share for row in ops if row.coverage),
+        validated_error=options.validated_error,
+        how_to_validate=HOW_TO_VALIDATE,
+        tpot_note=_tpot_note(batch),
+        ops=ops,
+        missing=[_missing_rows(each, command) for each, command in missing],
+        unpriced=_unpriced(options),
+        memory=_memory(arch, batch, device, options.utilisation),
+        limits_origin=device.limits_origin,
+    )
+
+
+def _op_rows(evaluated: Evaluated) -> list[OpRow]:
+    """Slots that the batch launches at all."""
+    pairs = zip(evaluated.logs, evaluated.arch.flat.repetitions().tolist(), strict=True)
+    return [
+        op_row(log, repetitions, evaluated.kernels_ms) for log, repetitions in pairs if len(log.points.coords)
+    ]
+
+
+def _subject(arch: DenseArch, options: PredictOptions, version: str) -> Subject:
+    return Subject(
+        model_type=arch.facts.model_type,
+        parameters=arch.facts.parameters,
+        device=options.device,
+        tp=arch.rank.tp,
+        stack=options.stack.name,
+        stack_version=version,
+        dtype=arch.rank.dtype,
+        gemm_dtype=arch.rank.gemm_dtype,
+        kv_dtype=arch.rank.kv_dtype,
+    )
+
+
+def _batch_facts(batch: Batch) -> BatchFacts:
+    return BatchFacts(
+        prefill_requests=len(batch.rows.q_len),
+        decode_requests=len(batch.rows.kv_len),
+        new_tokens=batch.num_tokens,
+        context_tokens=batch.context_tokens,
+        longest_context=batch.longest_context,
+    )
+
+
+def _host_ms(host: HostOverhead | None, layers: int) -> float | None:
+    return host.per_iteration_ms + host.per_layer_ms * layers if host else None
+
+
+def _host_facts(host: HostOverhead | None) -> HostFacts | str:
+    if host is None:
+        return HOST_NOT_MODELLED
+    said = host.provenance
+    source = " ".join(filter(None, (said.origin, said.device, said.framework, said.version, said.source)))
+    return HostFacts(per_iteration_ms=host.per_iteration_ms, per_layer_ms=host.per_layer_ms, source=source)
+
+
+def _bound_by(limit: Bound | None) -> str:
+    if limit is None:
+        return "unknown"
+    return "compute" if limit.compute_ms > limit.memory_ms else "memory"
+
+
+def _all_flags(ops: Sequence[OpRow]) -> list[str]:
+    seen = {name for row in ops for name in row.coverage}
+    return [name for name in coverage.NAMES.values() if name in seen]
+
+
+def _tpot_note(batch: Batch) -> str:
+    if len(batch.rows.q_len):
+        return ""
+    return (
+        "TPOT here is (latency - TTFT) / (output tokens - 1). A steady batch of "
+        f"{len(batch.rows.kv_len)} requests at these lengths has this iteration's time as TPOT; prefill "
+        "iterations in between come on top."
+    )
+
+
+def _missing_rows(missing: MissingKernel, command: str) -> MissingRows:
+    return MissingRows(
+        kind=missing.kind,
+        backend=missing.backend,
+        device=missing.device,
+        count=len(missing.specs),
+        ops=list(missing.ops),
+        specs=missing.sweeps(),
+        command=command,
+    )
+
+
+def _unpriced(options: PredictOptions) -> list[Unpriced]:
+    there = [each for each in options.stack.unpriced if options.tp >= each.from_tp]
+    return [Unpriced(name=each.name, reason=each.reason) for each in there]
+
+
+def _memory(arch: DenseArch, batch: Batch, device: DeviceSpec, utilisation: float) -> MemoryFacts:
+    found = kv_facts(arch.facts, arch.rank, device.memory_bytes, utilisation=utilisation)
+    return MemoryFacts(
+        weight_bytes=found.weight_bytes,
+        kv_bytes_per_token=found.bytes_per_token,
+        kv_sliding_bytes_per_request=found.sliding_bytes_per_request,
+        kv_capacity_tokens=found.capacity_tokens,
+        utilisation=utilisation,
+        fits=batch.context_tokens <= found.capacity_tokens,
+    )

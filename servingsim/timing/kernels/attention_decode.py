@@ -1,0 +1,133 @@
+"""`attention_decode`: one new token for each request of a batch, over the keys that each has cached.
+
+Re-axed: an iteration knows the keys of all its requests together, the kernel is measured at equal lengths.
+The coordinates are (batch_size, mean kv_len), mean = total_kv_len / batch_size; it may fall between integers.
+Work is linear in the keys, so the mean is exact for it, unless a window cuts some of the requests only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Self
+
+from pydantic import Field, model_validator
+
+from servingsim.timing.contract import (
+    COMPUTE_DTYPE,
+    KV_DTYPE,
+    Coords,
+    Dtype,
+    KernelConfig,
+    KernelInput,
+    KernelKind,
+)
+from servingsim.timing.fields import Context, HeadDim, Heads, KvTokens, Requests, Window, whole_groups
+from servingsim.timing.grid import batch_sizes, kv_lengths, within_window
+from servingsim.timing.work import attention_decode as work_model
+
+if TYPE_CHECKING:
+    from servingsim.timing.source import ArgValue, FloatArray
+    from servingsim.timing.work.amount import Work
+
+
+class AttentionDecodeConfig(KernelConfig):
+    """The heads of one rank, and the domain that the grid covers."""
+
+    num_heads: Heads = Field(description="query heads on this rank")
+    num_kv_heads: Heads = Field(description="KV heads on this rank; num_heads is a multiple")
+    head_dim: HeadDim = Field(description="elements of a head")
+    dtype: Annotated[Dtype, COMPUTE_DTYPE] = Field(description="dtype of queries and output")
+    kv_dtype: Annotated[Dtype, KV_DTYPE] = Field(description="dtype of cached keys and values")
+    window_size: Window = Field(0, description="keys that a query sees, itself included; 0: all")
+    max_batch_size: Requests = Field(512, description="requests of an iteration")
+    max_kv_len: Context = Field(131072, description="tokens of the longest request")
+    max_kv_tokens: KvTokens = Field(2**22, description="keys of all requests: bounds batch_size * kv_len")
+
+    @model_validator(mode="after")
+    def _sane(self) -> Self:
+        whole_groups(self.num_heads, self.num_kv_heads)
+        for name, value in (("max_kv_len", self.max_kv_len), ("max_batch_size", self.max_batch_size)):
+            if self.max_kv_tokens < value:
+                raise ValueError(f"max_kv_tokens {self.max_kv_tokens} is below {name} {value}")
+        return self
+
+
+class AttentionDecodeInput(KernelInput):
+    """One call: what a batch knows without looking at single requests."""
+
+    batch_size: Requests = Field(description="requests")
+    total_kv_len: KvTokens = Field(description="keys of all requests together, their new tokens included")
+
+    @model_validator(mode="after")
+    def _own_key(self) -> Self:
+        if self.total_kv_len < self.batch_size:
+            text = f"total_kv_len {self.total_kv_len} is below batch_size {self.batch_size}"
+            raise ValueError(f"{text}: every request has its new token's key at least")
+        return self
+
+
+def _fixed(config: AttentionDecodeConfig) -> dict[str, ArgValue]:
+    return {
+        "num_heads": config.num_heads,
+        "num_kv_heads": config.num_kv_heads,
+        "head_dim": config.head_dim,
+        "dtype": config.dtype,
+        "kv_dtype": config.kv_dtype,
+        "window_size": config.window_size,
+    }
+
+
+def _grid(config: AttentionDecodeConfig) -> tuple[tuple[int, ...], ...]:
+    kv_len = within_window(kv_lengths(config.max_kv_len), config.window_size)
+    return (batch_sizes(config.max_batch_size), kv_len)
+
+
+def _feasible(config: AttentionDecodeConfig, coords: Coords) -> bool:
+    batch_size, kv_len = coords
+    return batch_size * kv_len <= config.max_kv_tokens
+
+
+def _project(_config: AttentionDecodeConfig, call: AttentionDecodeInput) -> Coords:
+    return (float(call.batch_size), call.total_kv_len / call.batch_size)
+
+
+def _invert(_config: AttentionDecodeConfig, coords: Coords) -> AttentionDecodeInput:
+    batch_size, kv_len = coords
+    return AttentionDecodeInput(batch_size=round(batch_size), total_kv_len=round(batch_size * kv_len))
+
+
+def _work(config: AttentionDecodeConfig, coords: FloatArray) -> Work:
+    return work_model.work(
+        batch_size=coords[..., 0],
+        kv_len=coords[..., 1],
+        num_heads=config.num_heads,
+        num_kv_heads=config.num_kv_heads,
+        head_dim=config.head_dim,
+        dtype=config.dtype,
+        kv_dtype=config.kv_dtype,
+        window_size=config.window_size,
+    )
+
+
+KERNEL = KernelKind(
+    kind="attention_decode",
+    config=AttentionDecodeConfig,
+    input=AttentionDecodeInput,
+    axes=("batch_size", "kv_len"),
+    args=(
+        "batch_size",
+        "kv_len",
+        "num_heads",
+        "num_kv_heads",
+        "head_dim",
+        "dtype",
+        "kv_dtype",
+        "window_size",
+    ),
+    fixed=_fixed,
+    sweep_grid=_grid,
+    project=_project,
+    invert=_invert,
+    work=_work,
+    cache="linear_2d",
+    feasible=_feasible,
+)

@@ -1,0 +1,171 @@
+"""The closed set of slot inputs: how a batch becomes the coordinates at which a leaf's kernel is asked.
+
+Each is one small function on flat integer arrays. `Op.eval` calls it as it stands and a compiled loop
+calls the same function compiled (`dispatcher`), so there is no second copy of the arithmetic. A new leaf
+input joins `SLOT_INPUTS`, nothing else.
+
+Every function has one signature: the batch's rows, a `width`, and two outputs that it fills, `coords`
+[calls, axes] and `weights` [calls]; it returns the number of calls, 0 where nothing is launched. A slot's
+time is the weighted sum of its kernel's times at the coordinates: a fan-out over requests collapses into
+one slot (INV-1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from servingsim.errors import ServingSimError
+
+if TYPE_CHECKING:
+    from servingsim.timing.batch import Batches, BatchRows, IntArray
+    from servingsim.timing.source import FloatArray
+
+Fill = Callable[..., int]
+
+
+@dataclass(frozen=True)
+class SlotInput:
+    """One member of the set.
+
+    Attributes:
+        name: As reports and describe texts name it.
+        axes: What the coordinates mean, in order; `("count",)` fits any kernel with one axis.
+        calls: Most calls for one batch: one, or one for each prefill request.
+        fill: The function.
+    """
+
+    name: str
+    axes: tuple[str, ...]
+    calls: Literal["one", "prefill"]
+    fill: Fill
+
+
+@dataclass(frozen=True)
+class SlotCoords:
+    """Where a leaf's kernel is asked, over many iterations.
+
+    Attributes:
+        coords: Shape [points, axes].
+        weights: Share of the kernel's time that a point costs, shape [points].
+        iteration: The iteration that a point belongs to, shape [points].
+        iterations: How many iterations there are (some may have no point).
+    """
+
+    coords: FloatArray
+    weights: FloatArray
+    iteration: IntArray
+    iterations: int
+
+
+def total_tokens(rows: BatchRows, width: float, coords: FloatArray, weights: FloatArray) -> int:
+    """New tokens times `width`: rows of a GEMM (1) or a per-head norm (heads), bytes of a message."""
+    coords[0, 0] = (rows.q_len.sum() + len(rows.kv_len)) * width
+    weights[0] = 1.0
+    return 1
+
+
+def sampled_positions(rows: BatchRows, width: float, coords: FloatArray, weights: FloatArray) -> int:
+    """Positions whose next token is sampled, times `width`: every decode request and final prefill chunks."""
+    positions = rows.samples.sum() + len(rows.kv_len)
+    coords[0, 0] = positions * width
+    weights[0] = 1.0
+    return 1 if positions > 0 else 0
+
+
+def context_tokens(rows: BatchRows, width: float, coords: FloatArray, weights: FloatArray) -> int:
+    """Keys of all requests after the iteration, times `width`: what a cache that is copied to grow moves."""
+    coords[0, 0] = (rows.q_len.sum() + rows.prefix_len.sum() + rows.kv_len.sum()) * width
+    weights[0] = 1.0
+    return 1
+
+
+def prefill_requests(rows: BatchRows, _width: float, coords: FloatArray, weights: FloatArray) -> int:
+    """`(batch_size, q_len, prefix_len)` for each of B prefill requests, each with weight 1/B.
+
+    One variable-length launch serves all of them; a request costs its share of a launch of B like itself.
+    Exact for a homogeneous batch (with equal requests the weights add up to one launch).
+    """
+    requests = len(rows.q_len)
+    for index in range(requests):
+        coords[index, 0] = requests
+        coords[index, 1] = rows.q_len[index]
+        coords[index, 2] = rows.prefix_len[index]
+        weights[index] = 1.0 / requests
+    return requests
+
+
+def decode_requests(rows: BatchRows, _width: float, coords: FloatArray, weights: FloatArray) -> int:
+    """`(batch_size, mean kv_len)` of the decode requests: the bytes read are linear in the sum of lengths."""
+    requests = len(rows.kv_len)
+    if requests == 0:
+        return 0
+    coords[0, 0] = requests
+    coords[0, 1] = rows.kv_len.sum() / requests
+    weights[0] = 1.0
+    return 1
+
+
+COUNT = ("count",)
+TOTAL_TOKENS = SlotInput("total_tokens", COUNT, "one", total_tokens)
+SAMPLED_POSITIONS = SlotInput("sampled_positions", COUNT, "one", sampled_positions)
+CONTEXT_TOKENS = SlotInput("context_tokens", COUNT, "one", context_tokens)
+PREFILL_REQUESTS = SlotInput(
+    "prefill_requests", ("batch_size", "q_len", "prefix_len"), "prefill", prefill_requests
+)
+DECODE_REQUESTS = SlotInput("decode_requests", ("batch_size", "kv_len"), "one", decode_requests)
+
+SLOT_INPUTS = (TOTAL_TOKENS, SAMPLED_POSITIONS, CONTEXT_TOKENS, PREFILL_REQUESTS, DECODE_REQUESTS)
+"""The closed set; a member's index is its code in compiled loops."""
+
+
+def coordinates(slot_input: SlotInput, batches: Batches, width: float = 1.0) -> SlotCoords:
+    """Ask one slot input about every iteration."""
+    most = len(batches.rows.q_len) if slot_input.calls == "prefill" else len(batches)
+    # One row more than can be used: an iteration without a call still gets a place to write to.
+    coords, weights = np.zeros((most + 1, len(slot_input.axes))), np.zeros(most + 1)
+    calls, filled = np.zeros(len(batches), dtype=np.int64), 0
+    for index in range(len(batches)):
+        calls[index] = slot_input.fill(batches.at(index), width, coords[filled:], weights[filled:])
+        filled += int(calls[index])
+    owner = np.repeat(np.arange(len(batches)), calls)
+    return SlotCoords(coords[:filled], weights[:filled], owner, len(batches))
+
+
+def code_of(slot_input: SlotInput) -> int:
+    """Code of a member in compiled loops; refuses what is not in the set."""
+    for code, member in enumerate(SLOT_INPUTS):
+        if member is slot_input:
+            return code
+    raise ServingSimError(
+        f"slot input {slot_input.name!r} is not in the closed set",
+        known=", ".join(member.name for member in SLOT_INPUTS),
+        hint="a new leaf input joins SLOT_INPUTS",
+    )
+
+
+def dispatcher(jit: Callable[[Any], Any]) -> Fill:
+    """One function `(code, rows, width, coords, weights)` over the whole set, for loops that hold codes.
+
+    Args:
+        jit: What to build it with: `numba.njit`, or the identity for the readable reference.
+    """
+    fill = jit(SLOT_INPUTS[-1].fill)
+    chain = jit(lambda _code, rows, width, coords, weights: fill(rows, width, coords, weights))
+    for code in range(len(SLOT_INPUTS) - 2, -1, -1):
+        chain = _link(jit, code, SLOT_INPUTS[code].fill, chain)
+    return chain  # type: ignore[no-any-return]
+
+
+def _link(jit: Callable[[Any], Any], mine: int, member: Fill, rest: Fill) -> Any:  # noqa: ANN401 - numba's type
+    own = jit(member)
+
+    def fill(code: int, rows: BatchRows, width: float, coords: FloatArray, weights: FloatArray) -> int:
+        if code == mine:
+            return own(rows, width, coords, weights)  # type: ignore[no-any-return]
+        return rest(code, rows, width, coords, weights)
+
+    return jit(fill)
