@@ -66,6 +66,8 @@ def connect(path: Path, mode: Literal["read", "write", "create"]) -> sqlite3.Con
         connection.execute("PRAGMA cache_size=-65536")
         if mode == "read":
             connection.execute("PRAGMA query_only=ON")
+        if mode == "write":  # a kill between creating a store and this leaves it without
+            connection.execute("PRAGMA journal_mode=WAL")
     return connection
 
 

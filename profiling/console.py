@@ -59,7 +59,8 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     grid = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     for index, name in enumerate(columns):
         numeric = bool(lines) and all(_is_number(line[index]) for line in lines)
-        grid.add_column(name, justify="right" if numeric else "left")
+        whole = max(map(len, (*name.split(), *(line[index] for line in lines)))) if numeric else None
+        grid.add_column(name, justify="right" if numeric else "left", min_width=whole)
     for line in lines:
         grid.add_row(*map(escape, line))
     console = Console()
@@ -84,7 +85,7 @@ def describe(report: dict[str, Any], indent: str = "") -> None:
 
 def _cell(value: object) -> str:
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return f"{value:.5g}"
     if isinstance(value, (list, tuple)):
         return ", ".join(map(str, value))
     return "" if value is None else str(value)

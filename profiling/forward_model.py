@@ -1,16 +1,22 @@
-"""A real Transformers model with random weights, and one timed forward step of it. Runs in a worker process only.
+"""A real Transformers model with random weights, its steps timed. Runs in a worker process only.
 
-The weights are a repeated random block: timing depends on their bytes and places, not on their values, as long as no
-value is denormal or not finite.
+The weights are a repeated random block: timing depends on their bytes and places, not on their values, as
+long as none is denormal or not finite.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from profiling.timers import contention
+from profiling.timers.samples import Sample
 from servingsim.errors import ServingSimError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from profiling.forward_case import ForwardCase
 
 BLOCK_ELEMENTS = 1 << 20
 WEIGHT_RANGE = 0.02
@@ -18,24 +24,8 @@ UNCOUNTED = 2
 TorchDtype = Literal["bf16", "fp16", "fp32"]
 
 
-@dataclass(frozen=True)
-class ForwardCase:
-    """One step: `batch_size` requests, each with `q_len` new tokens after `context_len` cached ones."""
-
-    batch_size: int
-    q_len: int
-    context_len: int
-
-    @property
-    def label(self) -> str:
-        """As people say it."""
-        if self.q_len > 1 or not self.context_len:
-            return f"prefill {self.q_len}" + (f" x{self.batch_size}" if self.batch_size > 1 else "")
-        return f"decode batch {self.batch_size}, context {self.context_len}"
-
-
 class ForwardModel:
-    """A causal language model of the given config, in evaluation mode, on the CPU or the current CUDA device."""
+    """A causal language model of a config, in evaluation mode, on the CPU or the current CUDA device."""
 
     def __init__(self, config: dict[str, Any], dtype: TorchDtype, device: Literal["cpu", "cuda"]) -> None:
         import torch  # noqa: PLC0415 - only ever in a worker process
@@ -58,40 +48,40 @@ class ForwardModel:
         self._fill()
         self._model.to(device).eval()
 
-    def run(self, case: ForwardCase, samples: int) -> list[tuple[float, float]]:
+    def run(self, case: ForwardCase, samples: int) -> list[Sample]:
         """Time `samples` forwards of a case after two that are not counted.
 
-        Prefills start from an empty cache each. Decode steps follow one another on one cache, as in generation, so
-        that memory is reused as it is there; they are centred on the case's context. Only the position that is
-        sampled goes through the output head.
-
-        Returns:
-            Wall and CPU milliseconds (all threads of this process) of each.
+        Prefills start from an empty cache each. Decode steps follow one another on one cache, as in
+        generation, so that memory is reused as it is there; they are centred on the case's context. Only the
+        position that is sampled goes through the output head.
         """
         ids = self._torch.randint(0, 1000, (case.batch_size, case.q_len), device=self._device)
         steps = samples + UNCOUNTED
-        with self._torch.inference_mode():
+        with self._torch.inference_mode(), contention.watch() as waited_ns:
             if case.q_len == 1:
                 cache = self._cache(case, max(case.context_len - steps // 2, 0))
-                times = [self._step(ids, cache) for _ in range(steps)]
+                times = [self._step(ids, cache, waited_ns) for _ in range(steps)]
             else:
-                times = [self._step(ids, self._cache(case, case.context_len)) for _ in range(steps)]
+                times = [
+                    self._step(ids, self._cache(case, case.context_len), waited_ns) for _ in range(steps)
+                ]
         return times[UNCOUNTED:]
 
-    def _step(self, ids: Any, cache: Any) -> tuple[float, float]:  # noqa: ANN401 - tensors and a cache of torch
+    def _step(self, ids: Any, cache: Any, waited_ns: Callable[[], int]) -> Sample:  # noqa: ANN401 - torch's
         before = cache.get_seq_length()
         self._synchronize()
-        cpu_ns, wall_ns = time.process_time_ns(), time.perf_counter_ns()
+        waited_before_ns, begin_ns = waited_ns(), time.perf_counter_ns()
         self._model(input_ids=ids, cache=cache, use_cache=True, logits_to_keep=1)
         self._synchronize()
-        wall_ns, cpu_ns = time.perf_counter_ns() - wall_ns, time.process_time_ns() - cpu_ns
+        spent_ns = time.perf_counter_ns() - begin_ns
         if cache.get_seq_length() != before + ids.shape[1]:
             raise ServingSimError(
-                f"the forward left {cache.get_seq_length()} tokens in its cache instead of {before + ids.shape[1]}: "
+                f"the forward left {cache.get_seq_length()} tokens in its cache instead of "
+                f"{before + ids.shape[1]}: "
                 "this version of transformers names the cache otherwise",
                 code="E_TOOLCHAIN",
             )
-        return wall_ns / 1e6, cpu_ns / 1e6
+        return Sample(spent_ns / 1e6, contention.is_clean(waited_ns() - waited_before_ns, spent_ns))
 
     def _cache(self, case: ForwardCase, context_len: int) -> Any:  # noqa: ANN401 - a transformers cache
         from transformers import DynamicCache  # noqa: PLC0415

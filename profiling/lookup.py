@@ -33,7 +33,7 @@ def stored_times(
         ServingSimError: For specs that are not valid, an unknown backend, or a file that is no store.
     """
     valid = _valid(kind, specs)
-    with Store.open(db or default_db(), create=True) as store:
+    with Store.open(db or default_db(), create=True, read_only=True) as store:
         name = device or device_at_hand(kind, backend).name
         return {
             candidate: _times(store, kind, valid, name, candidate)

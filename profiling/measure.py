@@ -103,7 +103,9 @@ class _Run:
 
     def job(self, job: PlannedJob) -> None:
         """Measure what is missing of one job."""
-        there = self.store.existing(job.kind.name, job.device.name, job.backend.name)
+        there = self.store.existing(
+            job.kind.name, job.device.name, job.backend.name, trusted_only=self.settings.retry_outliers
+        )
         missing: list[Spec] = []
         for index, spec in enumerate(job.shapes):
             if tuple(spec.values()) in there and not self.settings.force:
@@ -112,10 +114,11 @@ class _Run:
                 self._done(job, spec, "failed", reason=job.refused[index])
             else:
                 missing.append(spec)
-        try:
-            self._measure(job, missing)
-        finally:
-            raise_limits(self.store, job.device.name, job.kind, self._rows(job))
+        if missing:
+            try:
+                self._measure(job, missing)
+            finally:
+                raise_limits(self.store, job.device.name, job.kind, self._rows(job))
 
     def report(self, planned: Sequence[PlannedJob], *, interrupted: bool) -> MeasureReport:
         """The summary of everything done so far."""

@@ -96,7 +96,8 @@ def _best_gemm(prepare: Callable[[int], Callable[[], Any]]) -> float:
 
 def _cpu_memory_rate(setting: Setting) -> float:
     """Bytes/s of all threads together: the better of copying and reading arrays far larger than the cache."""
-    share = max(MEMORY_TEST_BYTES, 4 * setting.last_level_cache_bytes) // 4 // setting.threads
+    wanted_bytes = max(MEMORY_TEST_BYTES, 4 * setting.last_level_cache_bytes)
+    share = min(wanted_bytes, setting.free_memory_bytes // 8) // 4 // setting.threads
     sources = [np.ones(share, np.float32) for _ in range(setting.threads)]
     targets = [np.ones(share, np.float32) for _ in range(setting.threads)]
     total = 4 * share * setting.threads

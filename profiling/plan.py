@@ -36,22 +36,24 @@ class RunSettings:
         min_samples: Samples of one shape at least, whatever the budget.
         timeout_s: Time for one shape in all, preparation included; a shape that takes longer fails.
         force: Measure rows that are there already again.
+        retry_outliers: Measure those of them again whose samples could not be trusted.
         isolate: A fresh worker process for every shape.
         device_type: Where backends run that run on both; None takes a GPU where there is one.
     """
 
     threads: int | None = None
     budget_s: float = 0.5
-    min_samples: int = 10
+    min_samples: int = 8
     timeout_s: float = 120.0
     force: bool = False
+    retry_outliers: bool = False
     isolate: bool = False
     device_type: DeviceType | None = None
 
     def __post_init__(self) -> None:
         for name, low, high in (
             ("budget_s", 0.001, 3600),
-            ("min_samples", 1, 10**6),
+            ("min_samples", 3, 10**6),
             ("timeout_s", 0.1, 86400),
         ):
             value = getattr(self, name)

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from profiling.report import OnProgress, Progress
 
 
+REFRESH_PER_S = 2
+"""Drawing takes a core for a moment, and a kernel may be using them all."""
+
+
 @contextlib.contextmanager
 def watching() -> Iterator[OnProgress]:
     """A callback for `measure` that shows what it is told, until the block ends."""
@@ -33,12 +37,12 @@ def watching() -> Iterator[OnProgress]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Bar(*columns, console=Console(stderr=True), transient=True, refresh_per_second=REFRESH_PER_S) as bar:
         task = bar.add_task("measuring", total=None)
 
         def show(progress: Progress) -> None:
             if progress.outcome == "failed":
-                bar.console.print(escape(line(progress)))
+                bar.console.print(line(progress), markup=False, highlight=False)
             bar.update(
                 task,
                 description=escape(f"{progress.kind} {progress.backend} {shown_args(progress.args)}"),

@@ -166,6 +166,8 @@ def _known(value: float) -> float | None:
 
 
 def _provenance(origins: Origins) -> Values:
+    if not (origins.device and origins.backend):
+        raise ServingSimError(f"rows of {origins.source or 'a run'} without a device or a backend")
     versions = (origins.origin, origins.framework, origins.framework_version, origins.driver)
     return (*versions, _json(origins.libraries), origins.source, origins.measured_at)
 

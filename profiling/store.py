@@ -61,14 +61,12 @@ class Store:
     """An open store. Usable from several threads; several processes may write at once.
 
     Args:
-        path: The file.
-        create: Whether the first write may create it.
+        path: The file, which may not exist yet; `open` checks it.
         read_only: Refuse every write.
     """
 
-    def __init__(self, path: Path, *, create: bool, read_only: bool) -> None:
+    def __init__(self, path: Path, *, read_only: bool) -> None:
         self.path = path
-        self._create = create
         self._read_only = read_only
         self._lock = threading.RLock()
         self._db: sqlite_utils.Database | None = None
@@ -78,13 +76,17 @@ class Store:
     def open(cls, path: str | Path, *, create: bool = False, read_only: bool = False) -> Self:
         """Open a store.
 
+        Args:
+            path: The file.
+            create: It need not exist: it has no rows until the first write makes it.
+            read_only: Refuse every write; with `create`, a file that does not exist merely has no rows.
+
         Raises:
-            ServingSimError: E_NOT_FOUND where there is no file and none may be created; E_PATH where the path
-            cannot
-                hold one; E_STATE for a foreign, damaged or newer file, which is left untouched.
+            ServingSimError: E_NOT_FOUND where there is no file and `create` is not given; E_PATH where the
+                path cannot hold one; E_STATE for a foreign, damaged or newer file, which is left untouched.
         """
-        store = cls(Path(path), create=create and not read_only, read_only=read_only)
-        if sqlite.inspect(store.path) == "missing" and not store._create:
+        store = cls(Path(path), read_only=read_only)
+        if sqlite.inspect(store.path) == "missing" and not create:
             raise ServingSimError(
                 "no such database",
                 code="E_NOT_FOUND",
@@ -95,7 +97,7 @@ class Store:
         return store
 
     def close(self) -> None:
-        """Release the file; the store can not be used afterwards."""
+        """Release the file."""
         with self._lock:
             if self._db is not None:
                 self._db.conn.close()
@@ -132,8 +134,8 @@ class Store:
             encoded = records.encode_rows(batch)
             with self._lock, sqlite.errors(self.path), sqlite.transaction(self._writable().conn):
                 for kind, values in encoded:
-                    self._ensure_table(kind.name, kind_columns(kind), key_columns(kind))
                     total += self._write(kind.name, kind_columns(kind), key_columns(kind), values)
+            self._checked.update(kind.name for kind, _ in encoded)
         return total
 
     def rows(
@@ -168,12 +170,17 @@ class Store:
         summary = self._fetch(kind, *queries.select(known, [records.PROVENANCE_SUMMARY], wanted))[1]
         return records.kernel_rows(found, swept, device, backend, summary[0])
 
-    def existing(self, kind: str, device: str, backend: str) -> set[tuple[ArgValue, ...]]:
-        """Args values in order of every row of the kind, device and backend."""
+    def existing(
+        self, kind: str, device: str, backend: str, *, trusted_only: bool = False
+    ) -> set[tuple[ArgValue, ...]]:
+        """Args values in order of every row of the kind, device and backend, or of those that are no
+        outlier.
+        """
         known = kind_named(kind)
-        return set(
-            self._fetch(kind, *queries.select(known, known.fields, {"device": device, "backend": backend}))[1]
-        )
+        wanted: dict[str, ArgValue] = {"device": device, "backend": backend}
+        if trusted_only:
+            wanted["outlier"] = 0
+        return set(self._fetch(kind, *queries.select(known, known.fields, wanted))[1])
 
     def counts(self) -> list[TableCount]:
         """Rows of each kind, device and backend; kinds that are no longer known included."""
@@ -246,11 +253,11 @@ class Store:
                 known=f"the kind has {', '.join(columns)}",
                 hint="name another file with --db, or give the changed kind a new name",
             )
-        self._checked.add(table)
 
     def _write(
         self, table: str, columns: Columns, key: tuple[str, ...], values: Sequence[tuple[Any, ...]]
     ) -> UpsertCount:
+        self._ensure_table(table, columns, key)
         conn = self._writable().conn
         inserted = conn.executemany(queries.insert(table, columns), values).rowcount
         if inserted == len(values):
@@ -261,7 +268,6 @@ class Store:
     def _put(self, table: str, columns: Columns, values: tuple[Any, ...]) -> UpsertCount:
         key = META_TABLES[table][1]
         with self._lock, sqlite.errors(self.path), sqlite.transaction(self._writable().conn):
-            self._ensure_table(table, columns, key)
             return self._write(table, columns, key, [values])
 
     def _tables(self) -> list[str]:

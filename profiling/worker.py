@@ -22,24 +22,31 @@ from profiling.timers import time_launch
 from servingsim.errors import ServingSimError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    Operation = Callable[[protocol.Message], protocol.Message]
 
 MEMORY_SHARE = 0.9
 """Of the free memory: beyond it an allocation fails here, before the system ends another process for it."""
 
 
 def main() -> None:
-    """Serve until the parent closes its end."""
+    """Measure kernels until the parent closes its end."""
+    serve(OPERATIONS)
+
+
+def serve(operations: Mapping[str, Operation]) -> None:
+    """Answer requests by their `op` until the parent closes its end."""
     requests, answers = protocol.take_standard_streams()
     waiting: queue.SimpleQueue[protocol.Message] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(requests, waiting), daemon=True).start()
     answers.write(protocol.encode(protocol.READY))
     while True:
-        answers.write(protocol.encode(answer(waiting.get())))
+        answers.write(protocol.encode(answer(waiting.get(), operations)))
         gc.collect()
 
 
-def answer(request: protocol.Message) -> protocol.Message:
+def answer(request: protocol.Message, operations: Mapping[str, Operation]) -> protocol.Message:
     """Do what a request asks.
 
     Returns:
@@ -47,7 +54,7 @@ def answer(request: protocol.Message) -> protocol.Message:
         the process may have been left in a state that spoils the next measurement.
     """
     try:
-        return {"ok": True} | OPERATIONS[request["op"]](request)
+        return {"ok": True} | operations[request["op"]](request)
     except ServingSimError as error:
         return {"ok": False, "reason": str(error), "usable": True}
     except MemoryError as error:
@@ -76,7 +83,7 @@ def _peaks(request: protocol.Message) -> protocol.Message:
     return asdict(peaks.measure(Setting(**request["setting"]), with_torch=request["with_torch"]))
 
 
-OPERATIONS: dict[str, Callable[[protocol.Message], protocol.Message]] = {
+OPERATIONS: dict[str, Operation] = {
     "load": _load,
     "measure": _measure,
     "peaks": _peaks,

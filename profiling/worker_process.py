@@ -29,6 +29,12 @@ THREAD_VARIABLES = (
     "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )  # fmt: skip
+ALLOCATOR = {
+    "MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_TRIM_THRESHOLD_": str(2**33), "MALLOC_TOP_PAD_": str(2**26),
+}  # fmt: skip
+"""glibc keeps freed blocks (32 MiB is the largest threshold it takes). Otherwise every large result is mapped
+anew, and its page faults, which a serving process with a caching allocator has not, are measured with the
+kernel."""
 TAIL_CHARACTERS = 400
 
 
@@ -42,12 +48,13 @@ class WorkerProcess:
 
     Args:
         threads: Threads that its libraries may use; 0 leaves their default.
+        module: What it runs: a module that serves the protocol.
     """
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, module: str = "profiling.worker") -> None:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "profiling.worker"],
+            [sys.executable, "-P", "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
@@ -154,4 +161,4 @@ def _environment(threads: int) -> Mapping[str, str]:
     checkout = "" if str(PACKAGE_ROOT) in site.getsitepackages() else str(PACKAGE_ROOT)
     paths = [checkout, os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    return environment | dict.fromkeys(THREAD_VARIABLES if threads else (), str(threads))
+    return environment | ALLOCATOR | dict.fromkeys(THREAD_VARIABLES if threads else (), str(threads))

@@ -125,7 +125,7 @@ def _missing(report: PredictReport) -> Iterator[str]:
         only = "" if rows.command else ": only an import brings them"
         yield f"missing: {rows.count} rows of {rows.kind}{backend} on {rows.device}{only}"
     if any(rows.command for rows in report.missing):
-        yield "to measure them: the same command with --fill on that machine, or the commands that --json prints"
+        yield "to measure them: this command with --fill on that machine, or the commands in --json"
 
 
 def _memory(report: PredictReport) -> Iterator[str]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from profiling.connection import inspect
 from profiling.console import db_option, emit, json_option, table
 from profiling.device import LocalDevice, local_devices
 from profiling.limits import measure_device
@@ -64,9 +63,7 @@ COMMAND = devices
 
 def _stored(path: Path, *, required: bool) -> tuple[list[DeviceRow], dict[str, int]]:
     """Devices and rows per device; a default store need not exist."""
-    if not required and inspect(path) == "missing":
-        return [], {}
-    with Store.open(path, read_only=True) as store:
+    with Store.open(path, create=not required, read_only=True) as store:
         rows: dict[str, int] = {}
         for count in store.counts():
             rows[count.device] = rows.get(count.device, 0) + count.rows

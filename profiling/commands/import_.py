@@ -57,7 +57,8 @@ class ImporterFolder(click.Group):
         """The list of importers, from docstrings, without importing one."""
         del ctx
         with formatter.section("Importers"):
-            formatter.write_dl([(name, summary(found.path)) for name, found in sorted(_files().items())])
+            rows = [(name, summary(found.path)) for name, found in sorted(_files().items())]
+            formatter.write_dl(rows or [("none", "add one to profiling/importers of the workspace")])
 
 
 @click.command("import", cls=ImporterFolder)

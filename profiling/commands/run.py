@@ -71,6 +71,7 @@ A rerun measures what is missing. Exit code 1: some shapes failed, each with its
     help="Seconds a shape in all.",
 )
 @click.option("--force", is_flag=True, help="Measure rows that are there already again.")
+@click.option("--retry-outliers", is_flag=True, help="Measure rows again whose samples could not be trusted.")
 @click.option("--isolate", is_flag=True, help="A fresh worker process for every shape.")
 @db_option
 @json_option
@@ -86,11 +87,14 @@ def run(  # noqa: PLR0913 - one parameter an option
     min_samples: int,
     timeout_s: float,
     force: bool,
+    retry_outliers: bool,
     isolate: bool,
     as_json: bool,
 ) -> int:
     """Measure shapes of KIND in a worker process and store each time as it is taken."""
-    settings = RunSettings(threads, budget_s, min_samples, timeout_s, force, isolate, device_type)
+    settings = RunSettings(
+        threads, budget_s, min_samples, timeout_s, force, retry_outliers, isolate, device_type
+    )
     planned = plan([Job(kind, backend, read_specs(kind_named(kind), spec))], settings)
     refuse_impossible(planned)
     with Store.open(db or default_db(), create=True) as store, watching() as on_progress:

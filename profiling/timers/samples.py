@@ -17,6 +17,8 @@ MAX_DRIFT = 0.15
 MAX_SPREAD = 2.0
 """Of the 90th over the 10th percentile."""
 MIN_CLEAN = 3
+FENCE = 1.5
+"""Distances between the quartiles beyond which a sample is a straggler (Tukey)."""
 QUARTILES_PER_SIGMA = 1.349
 """Width between the quartiles of a normal distribution, in standard deviations."""
 MEDIAN_ERROR = 1.2533
@@ -62,7 +64,7 @@ def judged(samples: Sequence[Sample]) -> Timing:
         median_ms=median,
         p10_ms=p10,
         p90_ms=p90,
-        cv=float(np.std(clean) / np.mean(clean)) if median > 0 else 0.0,
+        cv=_variation(clean),
         samples=len(clean),
         outlier=bool(reasons),
         outlier_reason="; ".join(reasons),
@@ -74,6 +76,14 @@ def better(first: Timing, second: Timing) -> Timing:
     if first.outlier != second.outlier:
         return second if first.outlier else first
     return min(first, second, key=lambda timing: timing.median_ms)
+
+
+def _variation(samples_ms: Sequence[float]) -> float:
+    """Coefficient of variation without those beyond Tukey's fences: a single straggler would decide it."""
+    low, high = np.percentile(samples_ms, (25, 75))
+    reach = FENCE * (high - low)
+    kept = [ms for ms in samples_ms if low - reach <= ms <= high + reach]
+    return float(np.std(kept) / np.mean(kept)) if np.mean(kept) > 0 else 0.0
 
 
 def _drift(samples_ms: Sequence[float], median_ms: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
 from servingsim.timing.cost_tree import (
     CostNode,
@@ -21,6 +21,7 @@ from servingsim.worklets.worklet import Worklet
 
 if TYPE_CHECKING:
     from servingsim.archs.facts import DenseFacts
+    from servingsim.ops.pricing import SlotLog
     from servingsim.timing.batch import Batches
     from servingsim.timing.contract import Dtype
     from servingsim.worklets.site import BuildSite
@@ -61,11 +62,11 @@ class DenseArch:
 
     def evaluate(
         self, batches: Batches, *, logging: bool = False, compiled: bool = False
-    ) -> tuple[Totals, list[object]]:
+    ) -> tuple[Totals, tuple[SlotLog, ...]]:
         """Price iterations: every node's totals, and each slot's log where asked for."""
         ev = Evaluator(self.flat, self.manifest, len(batches), logging=logging)
         self.root.eval(batches, ev)
-        return ev.totals(compiled=compiled), ev.logs
+        return ev.totals(compiled=compiled), cast("tuple[SlotLog, ...]", tuple(ev.logs))
 
     def describe(self) -> str:
         """The tree as text."""

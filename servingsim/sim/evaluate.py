@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from servingsim.archs.dense import DenseArch
 from servingsim.errors import ServingSimError
@@ -52,7 +52,7 @@ def evaluate(facts: DenseFacts, batch: Batch, source: TimingSource, options: Pre
     site = BuildSite(options.device, source, options.stack, version, bounds, options.on_missing)
     arch = DenseArch.build(facts, site, tp=options.tp, kv_dtype=options.kv_dtype)
     totals, logs = arch.evaluate(Batches.of([batch]), logging=True)
-    return Evaluated(site, arch, batch, float(totals.time_ms[0]), cast("tuple[SlotLog, ...]", tuple(logs)))
+    return Evaluated(site, arch, batch, float(totals.time_ms[0]), logs)
 
 
 def _bounds(facts: DenseFacts, batch: Batch, options: PredictOptions) -> IterationBounds:

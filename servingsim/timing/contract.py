@@ -80,6 +80,7 @@ class KernelKind(Generic[C, I]):
         feasible: False for grid cells that no real shape can reach (the infeasible mask).
         interpolated: Fixed args fields that may be interpolated over where the source has no rows for them.
         profile_kind: Another kind's table, only with identical semantics, args meaning, dtype and callable.
+        over_link: The bytes cross the link between ranks, once out and once in: estimates use its bandwidth.
     """
 
     kind: str
@@ -96,6 +97,7 @@ class KernelKind(Generic[C, I]):
     feasible: Callable[[C, Coords], bool] = _always
     interpolated: tuple[str, ...] = ()
     profile_kind: str | None = None
+    over_link: bool = False
 
     @property
     def table(self) -> str:

@@ -73,4 +73,5 @@ def _tables(kernel: Kernel) -> list[dict[str, Any]]:
 
 
 def _spread(value: float | FloatArray, coords: FloatArray) -> list[float]:
-    return np.broadcast_to(np.asarray(value, dtype=np.float64), (len(coords),)).tolist()
+    column: list[float] = np.broadcast_to(np.asarray(value, dtype=np.float64), (len(coords),)).tolist()
+    return column

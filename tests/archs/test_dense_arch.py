@@ -104,7 +104,7 @@ def test_growing_the_cache_copies_the_whole_context() -> None:
     arch = arch_of(FIXTURES / "llama_small.json", TRANSFORMERS)
     slot = [leaf.name for leaf in arch.manifest.leaves].index("layers.attention.kv_append")
     _, logs = arch.evaluate(Batches.of([Batch.of([], [100, 50])]), logging=True)
-    points = logs[slot].points  # type: ignore[attr-defined]
+    points = logs[slot].points
     assert points.coords.tolist() == [[150]]
 
 
@@ -162,7 +162,7 @@ def assert_work_agrees(arch: DenseArch, batch: Batch) -> None:
     _, logs = arch.evaluate(Batches.of([batch]), logging=True)
     counted = sum(
         repetitions * float((log.points.weights * log.kernel.work(log.points.coords).flops).sum())
-        for log, leaf, repetitions in zip(logs, arch.manifest.leaves, arch.flat.repetitions(), strict=True)  # type: ignore[attr-defined]
+        for log, leaf, repetitions in zip(logs, arch.manifest.leaves, arch.flat.repetitions(), strict=True)
         if leaf.kind.startswith(("single_gemm", "attention"))
     )
     assert counted == pytest.approx(necessary(arch, batch).flops, rel=0.01)

@@ -14,7 +14,7 @@ from servingsim.ops.attention.dense import (
 )
 from servingsim.timing.batch import Batch, Batches
 from servingsim.timing.cost_tree import CostTreeBuilder, Evaluator, Totals, flatten
-from servingsim.timing.source import DeviceSpec, MemorySource
+from servingsim.timing.source import ArgValue, DeviceSpec, MemorySource
 
 DEVICE = DeviceSpec("dev", {"bf16": 1e15}, 1e14, 10**10)
 CONFIG = DenseAttentionConfig(
@@ -32,7 +32,14 @@ CONFIG = DenseAttentionConfig(
     prefill_backends=("flashinfer",),
     decode_backends=("torch",),
 )
-HEADS = {"num_heads": 8, "num_kv_heads": 2, "head_dim": 16, "dtype": "bf16", "kv_dtype": "fp8"}
+HEADS: dict[str, ArgValue] = {
+    "num_heads": 8,
+    "num_kv_heads": 2,
+    "head_dim": 16,
+    "dtype": "bf16",
+    "kv_dtype": "fp8",
+    "window_size": 0,
+}
 
 
 def measured() -> MemorySource:
@@ -40,10 +47,10 @@ def measured() -> MemorySource:
     source = MemorySource({"dev": DEVICE})
     for batch in (1, 2, 4):
         for q_len in (16, 32, 64):
-            args = {"batch_size": batch, "q_len": q_len, "prefix_len": 0} | HEADS | {"window_size": 0}
+            args = HEADS | {"batch_size": batch, "q_len": q_len, "prefix_len": 0}
             source.add("attention_prefill", "dev", "flashinfer", args, batch * q_len * 1e-3)
         for kv_len in (16, 64, 256):
-            args = {"batch_size": batch, "kv_len": kv_len} | HEADS | {"window_size": 0}
+            args = HEADS | {"batch_size": batch, "kv_len": kv_len}
             source.add("attention_decode", "dev", "torch", args, batch * 0.01 + batch * kv_len * 1e-3)
     return source
 

@@ -18,9 +18,11 @@ from servingsim.errors import ServingSimError
 FIELDS = {
     "all_reduce": "num_ranks message_bytes dtype",
     "attention_decode": "batch_size kv_len num_heads num_kv_heads head_dim dtype kv_dtype window_size",
-    "attention_prefill": "batch_size q_len prefix_len num_heads num_kv_heads head_dim dtype kv_dtype window_size",
+    "attention_prefill": "batch_size q_len prefix_len num_heads num_kv_heads head_dim dtype kv_dtype "
+    "window_size",
     "elementwise": "num_tokens op input_bytes_per_token output_bytes_per_token dtype",
-    "fused_moe": "num_tokens hidden_size inter_size topk num_experts moe_tp_size moe_ep_size distribution dtype",
+    "fused_moe": "num_tokens hidden_size inter_size topk num_experts moe_tp_size moe_ep_size distribution "
+    "dtype",
     "grouped_gemm": "m num_groups n k dtype",
     "p2p": "message_bytes dtype",
     "rms_norm": "num_tokens hidden_size dtype",
@@ -37,7 +39,9 @@ def test_fields_and_their_order_are_those_of_the_stored_tables() -> None:
 
 @each_kind
 def test_work_takes_exactly_the_args_fields(kind: KernelKind) -> None:
-    """Defect: a work model that misses a field is wrong for it, one that asks for another can not be called."""
+    """Defect: a work model that misses a field is wrong for it, one that asks for another can not be
+    called.
+    """
     assert set(inspect.signature(kind.work).parameters) == set(kind.fields)
 
 

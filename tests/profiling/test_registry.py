@@ -186,7 +186,8 @@ def test_unknown_names_come_with_the_nearest_one() -> None:
 
 def test_listing_imports_neither_torch_nor_transformers() -> None:
     """Defect: the first answer takes the seconds that importing torch takes."""
-    code = "import sys; from profiling import registry as r; r.backends(); print(*({'torch', 'transformers'} & {*sys.modules}))"
+    heavy = "{'torch', 'transformers'} & {*sys.modules}"
+    code = f"import sys; from profiling import registry; registry.backends(); print(*({heavy}))"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=CHECKOUT
     )

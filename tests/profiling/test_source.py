@@ -19,13 +19,17 @@ from servingsim.timing.source import MemorySource, TimingSource
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from servingsim.timing.source import Payload
+
 ORIGINS = Origins("measured", "NVIDIA Test", "lib", "lib", "1", source="s", measured_at="t")
 GPU = DeviceRow("NVIDIA Test", "cuda", 2**36, {"bf16": 9e14}, 3e12)
 
 
 def gemm(m: int, n: int, time_ms: float, *, backend: str = "lib") -> MeasuredRow:
-    args = {"m": m, "n": n, "k": 8, "dtype": "fp32"}
-    return MeasuredRow("single_gemm", args, Timing(time_ms, time_ms, time_ms, 0.1, 5), replace(ORIGINS, backend=backend))
+    args: Payload = {"m": m, "n": n, "k": 8, "dtype": "fp32"}
+    return MeasuredRow(
+        "single_gemm", args, Timing(time_ms, time_ms, time_ms, 0.1, 5), replace(ORIGINS, backend=backend)
+    )
 
 
 @pytest.fixture
@@ -35,7 +39,9 @@ def path(tmp_path: Path) -> Path:
         store.put_device(GPU)
         store.upsert([gemm(m, n, m * n / 100) for m in (1, 2, 4) for n in (8, 16)])
         store.upsert([gemm(1, 8, 7.0, backend="other")])
-        small = MeasuredRow("p2p", {"message_bytes": 8, "dtype": "fp32"}, Timing(1e-6, 1e-6, 1e-6, 0, 1), ORIGINS)
+        small = MeasuredRow(
+            "p2p", {"message_bytes": 8, "dtype": "fp32"}, Timing(1e-6, 1e-6, 1e-6, 0, 1), ORIGINS
+        )
         store.upsert([small])
     return path
 
@@ -45,9 +51,12 @@ def test_it_answers_as_rows_in_memory_do(path: Path) -> None:
     memory = MemorySource()
     for m in (1, 2, 4):
         for n in (8, 16):
-            memory.add("single_gemm", "NVIDIA Test", "lib", {"m": m, "n": n, "k": 8, "dtype": "fp32"}, m * n / 100)
+            memory.add(
+                "single_gemm", "NVIDIA Test", "lib", {"m": m, "n": n, "k": 8, "dtype": "fp32"}, m * n / 100
+            )
     source: TimingSource = StoreSource(path)
-    for fixed in ({"n": 8, "k": 8, "dtype": "fp32"}, {"dtype": "fp32"}, {"n": 9}):
+    asked: list[Payload] = [{"n": 8, "k": 8, "dtype": "fp32"}, {"dtype": "fp32"}, {"n": 9}]
+    for fixed in asked:
         ours = source.rows("single_gemm", "NVIDIA Test", "lib", fixed, ("m", "n"))
         theirs = memory.rows("single_gemm", "NVIDIA Test", "lib", fixed, ("m", "n"))
         assert (ours is None) == (theirs is None)
@@ -70,7 +79,7 @@ def test_it_names_devices_backends_and_the_fastest_compute_row(path: Path) -> No
 def test_rows_that_others_write_are_seen(path: Path) -> None:
     """Defect: a server answers from its first look at the file for ever."""
     source = StoreSource(path)
-    fixed = {"n": 8, "k": 8, "dtype": "fp32"}
+    fixed: Payload = {"n": 8, "k": 8, "dtype": "fp32"}
     first = source.rows("single_gemm", "NVIDIA Test", "lib", fixed, ("m",))
     assert source.rows("single_gemm", "NVIDIA Test", "lib", fixed, ("m",)) is first
     with Store.open(path) as writer:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from servingsim.timing.registry import kernels
 
 GRID = {"op": "grid", "kind": "single_gemm", "config": {"n": 4096, "k": 4096, "dtype": "bf16"}}
@@ -128,10 +129,14 @@ def _gemm(fields: str) -> str:
 
 
 P2P = '"kind":"p2p","config":{"gpu_name":"g","dtype":"bf16"}'
-BAD: list[tuple[bytes | str, str, str]] = [
+BAD_TEXTS: list[tuple[bytes | str, str, str]] = [
     ("", "not JSON", "E_INPUT"),
     ("{", "not JSON: Expecting property name", "E_INPUT"),
     (b"\xff\xfe{", "not UTF-8", "E_INPUT"),
+    ("[" * 100_000, "nested too deep", "E_INPUT"),
+    (" " * (2**20 + 1), "too large", "E_LIMIT"),
+]
+BAD_QUERIES: list[tuple[str, str, str]] = [
     ("[1,2]", "a query is a JSON object, given [1, 2]", "E_INPUT"),
     ("{}", "the query has no op", "E_INPUT"),
     ('{"op":"gird"}', 'op is "gird"', "E_INPUT"),
@@ -149,18 +154,29 @@ BAD: list[tuple[bytes | str, str, str]] = [
     (_gemm('"n":NaN,"k":1,"dtype":"bf16"'), "NaN is not JSON", "E_INPUT"),
     (_gemm('"n":99999999999999999999,"k":1,"dtype":"bf16"'), "n: 9999", "E_INPUT"),
     ('{"op":"list","kind":' + "9" * 5000 + "}", "not usable as JSON", "E_INPUT"),
-    ("[" * 100_000, "nested too deep", "E_INPUT"),
-    (" " * (2**20 + 1), "too large", "E_LIMIT"),
     (f'{{"op":"eval",{P2P},"inputs":[]}}', "inputs: []", "E_INPUT"),
     (f'{{"op":"eval",{P2P},"inputs":[{{"m":1}}]}}', "m: no such field", "E_INPUT"),
     (f'{{"op":"eval",{P2P},"inputs":[{{"message_bytes":8}}]}}', "no such database", "E_NOT_FOUND"),
 ]
 
 
-@pytest.mark.parametrize(("text", "message", "code"), BAD)
-def test_bad_queries_are_refused_with_facts(text: bytes | str, message: str, code: str) -> None:
+@pytest.mark.parametrize(("text", "message", "code"), BAD_TEXTS)
+def test_text_that_is_no_query_is_refused_with_facts(text: bytes | str, message: str, code: str) -> None:
     """Exit 2, one JSON object on stdout that a program can read, nothing on stderr, never a traceback."""
-    error = _answer(_run(stdin=text), code=2)["error"]
+    _check(_answer(_run(stdin=text), code=2)["error"], message, code)
+
+
+def test_bad_queries_are_refused_with_facts() -> None:
+    """Each with its value and what would be accepted: the next call of an agent depends on nothing else."""
+    done = _run("--lines", stdin="\n".join(text for text, _, _ in BAD_QUERIES))
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert (done.returncode, done.stderr, len(answers)) == (2, b"", len(BAD_QUERIES))
+    for answer, (text, message, code) in zip(answers, BAD_QUERIES, strict=True):
+        assert answer["error"].pop("where"), text
+        _check(answer["error"], message, code)
+
+
+def _check(error: dict[str, str], message: str, code: str) -> None:
     assert set(error) == {"code", "message", "known", "hint", "path"}
     assert (error["code"], message in error["message"]) == (code, True), error
     assert error["known"] or error["hint"] or error["path"], "a refusal names a next step"

@@ -1,1 +1,1 @@
-"""One file a cache kind, each defining `CACHE`. The folder is the registry: a new cache is a new file."""
+"""How the rows of a kernel are read: one file a rule, each defines one `CACHE`."""

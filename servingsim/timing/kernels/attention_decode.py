@@ -128,6 +128,6 @@ KERNEL = KernelKind(
     project=_project,
     invert=_invert,
     work=_work,
-    cache="linear_2d",
+    cache="work_nd",
     feasible=_feasible,
 )

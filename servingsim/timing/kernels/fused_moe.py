@@ -117,5 +117,5 @@ KERNEL = KernelKind(
     project=_project,
     invert=_invert,
     work=_work,
-    cache="linear_1d",
+    cache="work_nd",
 )

@@ -67,6 +67,6 @@ KERNEL = KernelKind(
     project=_project,
     invert=_invert,
     work=_work,
-    cache="linear_1d",
+    cache="gemm_tiles",
     interpolated=("n", "k"),
 )

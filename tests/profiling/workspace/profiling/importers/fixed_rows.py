@@ -36,7 +36,9 @@ class FixedRows:
         """Write the rows."""
         if options["count"] < 1:
             raise ServingSimError(f"--count {options['count']}", known="at least 1")
-        origins = Origins("imported", "NVIDIA Test", "lib-1:call", "lib", "1", measured_at="2026-01-01T00:00:00Z")
+        origins = Origins(
+            "imported", "NVIDIA Test", "lib-1:call", "lib", "1", measured_at="2026-01-01T00:00:00Z"
+        )
         rows = [
             MeasuredRow(
                 "rms_norm",

@@ -1,0 +1,26 @@
+"""What the two all-reduce tables share: sizes are given in elements."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from profiling.importers.aiconfigurator.dtypes import dtype_column
+from profiling.importers.aiconfigurator.judge import Judge
+from profiling.importers.aiconfigurator.table import Args
+from servingsim.timing.work.amount import DTYPE_BYTES
+
+NUMBERS = ("num_gpus", "message_size")
+OPERATIONS = frozenset({"all_reduce"})
+
+
+def all_reduce_args(judge: Judge, dtype_name: str) -> Args:
+    """`message_size` is in elements; the store keeps bytes."""
+    dtype = dtype_column(judge, dtype_name)
+    widths = np.array([DTYPE_BYTES.get(name, 0.0) for name in dtype.names])
+    size_bytes = judge.whole("message_size", least=1) * widths[dtype.codes]
+    judge.refuse(size_bytes != np.floor(size_bytes), "message_size is no whole number of bytes")
+    return {
+        "num_ranks": judge.whole("num_gpus", least=2),
+        "message_bytes": np.floor(size_bytes).astype(np.int64),
+        "dtype": dtype,
+    }

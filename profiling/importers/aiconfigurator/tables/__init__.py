@@ -1,0 +1,1 @@
+"""One file a table, each defining `TABLE`."""

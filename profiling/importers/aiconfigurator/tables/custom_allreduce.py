@@ -1,0 +1,24 @@
+"""`custom_allreduce`: the all-reduce kernels that serving stacks bring along."""
+
+from __future__ import annotations
+
+from profiling.importers.aiconfigurator.all_reduce import NUMBERS, OPERATIONS, all_reduce_args
+from profiling.importers.aiconfigurator.judge import Judge
+from profiling.importers.aiconfigurator.table import Args, Table
+
+
+def args(judge: Judge) -> Args:
+    """As every all-reduce."""
+    return all_reduce_args(judge, "allreduce_dtype")
+
+
+TABLE = Table(
+    name="custom_allreduce",
+    kind="all_reduce",
+    family="comm",
+    stems=("custom_allreduce_perf",),
+    numbers=NUMBERS,
+    texts=("allreduce_dtype",),
+    operations=OPERATIONS,
+    args=args,
+)

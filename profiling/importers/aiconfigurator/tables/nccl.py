@@ -1,0 +1,25 @@
+"""`nccl`: all-reduce of a communication library; its other collectives are no kind here."""
+
+from __future__ import annotations
+
+from profiling.importers.aiconfigurator.all_reduce import NUMBERS, OPERATIONS, all_reduce_args
+from profiling.importers.aiconfigurator.judge import Judge
+from profiling.importers.aiconfigurator.table import Args, Table
+
+
+def args(judge: Judge) -> Args:
+    """As every all-reduce."""
+    return all_reduce_args(judge, "nccl_dtype")
+
+
+TABLE = Table(
+    name="nccl",
+    kind="all_reduce",
+    family="comm",
+    stems=("nccl_perf", "oneccl_perf"),
+    numbers=NUMBERS,
+    texts=("nccl_dtype",),
+    operations=OPERATIONS,
+    args=args,
+    libraries=("nccl", "oneccl"),
+)

@@ -1,0 +1,90 @@
+"""The cache contract: what a file in `caches/` has to define for a kernel's rows to be read by it.
+
+A cache answers for the time of a shape from measured times of other shapes. It knows the necessary work of every
+shape (`CacheContext.work_ms`), so that it can interpolate along work instead of along sizes and hold the achieved
+rate beyond the measured range.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from servingsim.errors import CoverageError
+    from servingsim.timing.source import FloatArray
+
+FlagArray = npt.NDArray[np.uint8]
+
+
+class Points(NamedTuple):
+    """Measured points: `coords` of shape [points, axes] in any order, `time_ms` [points]."""
+
+    coords: FloatArray
+    time_ms: FloatArray
+
+
+@dataclass(frozen=True)
+class CacheContext:
+    """What a cache is told beside the points.
+
+    Attributes:
+        subject: Whose times these are, for messages: kind, backend, device.
+        axes: Names of the coordinates.
+        work_ms: Necessary work at coordinates [N, axes] as time at the device's peaks, FLOPs and bytes one after
+            the other: a smooth measure of work, not a bound.
+        limit_ms: The device's physical limit at coordinates: no answer goes below it.
+        floor_ms: No extrapolation towards small shapes goes below it: the device's fastest kernel.
+        remedy: What to measure or run where the points do not suffice.
+    """
+
+    subject: str
+    axes: tuple[str, ...]
+    work_ms: Callable[[FloatArray], FloatArray]
+    limit_ms: Callable[[FloatArray], FloatArray]
+    floor_ms: float = 0.0
+    remedy: str = "measure more points"
+
+
+class Cache(Protocol):
+    """Times at any coordinates, from points."""
+
+    def eval(self, coords: FloatArray) -> tuple[FloatArray, FlagArray]:
+        """Times [N] in ms and coverage flags [N] at coordinates [N, axes].
+
+        Raises:
+            CoverageError: A coordinate on an axis where the points have one value, another than that.
+        """
+        ...
+
+    def try_eval(
+        self, coords: FloatArray, work_ms: FloatArray, limit_ms: FloatArray
+    ) -> tuple[FloatArray, FlagArray]:
+        """As `eval` with the context's functions evaluated already; refused points are NaN, NO_COVERAGE."""
+        ...
+
+    def refusal(self, coords: FloatArray) -> CoverageError | None:
+        """Why the first refused point of `coords` is refused; None where every point has an answer."""
+        ...
+
+
+@dataclass(frozen=True)
+class CacheKind:
+    """One file in `caches/` defines one as `CACHE`.
+
+    Attributes:
+        name: Equal to the file's stem; kernels name it.
+        min_axes: Fewest axes it reads.
+        max_axes: Most axes it reads.
+        build: Points to a cache; refuses points that cannot be times of shapes.
+    """
+
+    name: str
+    min_axes: int
+    max_axes: int
+    build: Callable[[Points, CacheContext], Cache]

@@ -1,0 +1,246 @@
+"""From measured points to the flat table that `interpolation` reads, and the cache that holds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from servingsim.errors import CoverageError, ServingSimError
+from servingsim.timing.cache import FlagArray, Points
+from servingsim.timing.interpolation import WORK_LINEAR, Table, eval_many
+
+if TYPE_CHECKING:
+    from servingsim.timing.cache import CacheContext
+    from servingsim.timing.source import FloatArray
+
+IntArray = npt.NDArray[np.int64]
+
+STRAIGHT = 1e-9
+"""Bends below this are rounding: the axis is affine."""
+
+
+@dataclass(frozen=True)
+class TableCache:
+    """Points as nested lines; see `interpolation` for the rule. Satisfies `cache.Cache`."""
+
+    table: Table
+    context: CacheContext
+
+    def eval(self, coords: FloatArray) -> tuple[FloatArray, FlagArray]:
+        """Times and flags; raises CoverageError where a point is refused."""
+        coords = checked_coords(coords, self.context)
+        refusal = self.refusal(coords)
+        if refusal is not None:
+            raise refusal
+        return self.try_eval(coords, self.context.work_ms(coords), self.context.limit_ms(coords))
+
+    def try_eval(
+        self, coords: FloatArray, work_ms: FloatArray, limit_ms: FloatArray
+    ) -> tuple[FloatArray, FlagArray]:
+        """Times and flags; refused points are NaN, NO_COVERAGE."""
+        time_ms = np.empty(len(coords))
+        flags = np.empty(len(coords), dtype=np.uint8)
+        eval_many(self.table, coords, work_ms, limit_ms, time_ms, flags)
+        return time_ms, flags
+
+    def refusal(self, coords: FloatArray) -> CoverageError | None:
+        """The first coordinate that meets an axis with one other value, as an error."""
+        pinned = self.table.pinned
+        refused = ~np.isnan(pinned) & (coords != pinned)
+        if not refused.any():
+            return None
+        row, column = (int(found[0]) for found in np.nonzero(refused))
+        axis, asked, only = self.context.axes[column], coords[row, column], pinned[column]
+        return CoverageError(
+            f"{self.context.subject}: every row has {axis} = {only:.12g}, asked {axis} = {asked:.12g}",
+            known=f"{axis}: {only:.12g}, one value says nothing about others",
+            hint=f"measure a second value of {axis}: {self.context.remedy}",
+        )
+
+
+def checked_coords(coords: FloatArray, context: CacheContext) -> FloatArray:
+    """Coordinates as a contiguous float64 array of shape [N, axes].
+
+    Raises:
+        ServingSimError: Another shape, or a coordinate that is not a number, infinite or negative.
+    """
+    array = np.ascontiguousarray(coords, dtype=np.float64)
+    if array.ndim != 2 or array.shape[1] != len(context.axes):
+        raise ServingSimError(
+            f"{context.subject}: coordinates of shape {array.shape}",
+            known=f"[points, {len(context.axes)}] for the axes {', '.join(context.axes)}",
+        )
+    bad = ~(np.isfinite(array) & (array >= 0))
+    if bad.any():
+        row, column = (int(found[0]) for found in np.nonzero(bad))
+        raise ServingSimError(
+            f"{context.subject}: {context.axes[column]} = {array[row, column]} at point {row}",
+            known="coordinates are finite and not negative",
+        )
+    return array
+
+
+def build_table(
+    points: Points,
+    context: CacheContext,
+    *,
+    rule: int = WORK_LINEAR,
+    bent: bool = True,
+    tile: float = 0.0,
+) -> Table:
+    """Nest the points into lines.
+
+    Args:
+        points: In any order; every shape once.
+        context: Work and limit functions.
+        rule: WORK_LINEAR or NEXT_UP.
+        bent: Whether cells follow the work; otherwise time is linear along the axes.
+        tile: Step of the innermost axis within cells, 0 for none.
+
+    Raises:
+        ServingSimError: No point, a time that is none, a coordinate that is none, a shape with two times.
+    """
+    coords, time_ms = _checked(points, context)
+    order = _nesting(coords, context) if bent else np.arange(coords.shape[1])
+    rank = np.lexsort(coords[:, order[::-1]].T)
+    coords, time_ms = coords[rank], time_ms[rank]
+    _refuse_duplicates(coords, time_ms, context)
+    work_ms, limit_ms = context.work_ms(coords), context.limit_ms(coords)
+    lines = _lines(coords, order, context, bent=bent)
+    outer = len(lines.value) - len(time_ms)
+    time_all, work_all = (np.concatenate([np.zeros(outer), each]) for each in (time_ms, work_ms))
+    only = [float(column[0]) if (column == column[0]).all() else np.nan for column in coords.T]
+    beaten = np.divide(time_ms, limit_ms, out=np.ones_like(time_ms), where=limit_ms > 0)
+    return Table(
+        order=order.astype(np.int64),
+        start=lines.start,
+        child=lines.child,
+        value=lines.value,
+        bend=lines.bend,
+        time_ms=time_all,
+        anchor_ms=time_all,
+        work_ms=work_all,
+        pinned=np.array(only),
+        tile=float(tile),
+        rule=rule,
+        floor_ms=float(context.floor_ms),
+        limit_share=float(min(1.0, beaten.min())),
+    )
+
+
+class _Lines(NamedTuple):
+    start: IntArray
+    child: IntArray
+    value: FloatArray
+    bend: FloatArray
+
+
+def _lines(coords: FloatArray, order: IntArray, context: CacheContext, *, bent: bool) -> _Lines:
+    """Lines of all levels from sorted points: level l holds each distinct prefix of l + 1 coordinates once."""
+    differs = np.vstack([np.ones((1, len(order)), bool), coords[1:, order] != coords[:-1, order]])
+    new_prefix = np.logical_or.accumulate(differs, axis=1)
+    start, child, value, bend = [], [], [], []
+    begins, offset, next_line = np.array([0]), 0, 1
+    for level, axis in enumerate(order):
+        firsts = np.flatnonzero(new_prefix[:, level])
+        start.append(offset + np.searchsorted(firsts, begins))
+        innermost = level == len(order) - 1
+        child.append(np.full(len(firsts), -1) if innermost else next_line + np.arange(len(firsts)))
+        value.append(coords[firsts, axis])
+        bend.append(_cell_bends(coords, firsts, begins, int(axis), context) if bent else np.zeros(len(firsts)))
+        begins, offset, next_line = firsts, offset + len(firsts), next_line + len(firsts)
+    start.append(np.array([offset]))
+    return _Lines(
+        np.concatenate(start).astype(np.int64),
+        np.concatenate(child).astype(np.int64),
+        np.concatenate(value),
+        np.concatenate(bend),
+    )
+
+
+def _cell_bends(
+    coords: FloatArray, firsts: IntArray, begins: IntArray, axis: int, context: CacheContext
+) -> FloatArray:
+    """Bend of the cell that begins at each value of a level, 0 behind the last of a line.
+
+    For an outer axis the work is taken at the middle point of the lower value's own line.
+    """
+    bends = np.zeros(len(firsts))
+    cell = np.flatnonzero(~np.isin(firsts[1:], begins))
+    if len(cell):
+        middle = (firsts[cell] + firsts[cell + 1] - 1) // 2
+        low, high = coords[firsts[cell], axis], coords[firsts[cell + 1], axis]
+        bends[cell] = _bends(coords[middle], axis, low, high, context)
+    return bends
+
+
+def _bends(points: FloatArray, axis: int, low: FloatArray, high: FloatArray, context: CacheContext) -> FloatArray:
+    """How far work bends away from affine between `low` and `high` along an axis, at the given points.
+
+    With w the share of the cell's work that is done at its middle, 4·(w - 1/2): -1 for x^2 from 0, 0 for a + b·x.
+    """
+    low_ms, middle_ms, high_ms = (
+        context.work_ms(_moved(points, axis, value)) for value in (low, (low + high) / 2, high)
+    )
+    span = high_ms - low_ms
+    share = np.divide(middle_ms - low_ms, span, out=np.full_like(span, 0.5), where=span > 0)
+    bend = np.clip(4.0 * (share - 0.5), -1.0, 1.0)
+    return np.where(np.abs(bend) < STRAIGHT, 0.0, bend)
+
+
+def _moved(points: FloatArray, axis: int, value: FloatArray) -> FloatArray:
+    moved = points.copy()
+    moved[:, axis] = value
+    return moved
+
+
+def _nesting(coords: FloatArray, context: CacheContext) -> IntArray:
+    """Axes outermost first: the one along which work bends most is innermost, where bends are exact."""
+    base = coords[len(coords) // 2]
+    curvature = []
+    for axis in range(coords.shape[1]):
+        values = np.unique(coords[:, axis])
+        at = np.tile(base, (max(len(values) - 1, 0), 1))
+        bends = _bends(at, axis, values[:-1], values[1:], context)
+        curvature.append(float(np.abs(bends).max(initial=0.0)))
+    return np.argsort(np.round(curvature, 6), kind="stable")
+
+
+def _checked(points: Points, context: CacheContext) -> Points:
+    time_ms = np.asarray(points.time_ms, dtype=np.float64)
+    if not len(time_ms):
+        raise CoverageError(f"{context.subject}: no row", hint=context.remedy)
+    coords = checked_coords(points.coords, context)
+    if time_ms.shape != (len(coords),):
+        raise ServingSimError(f"{context.subject}: {len(coords)} points and times of shape {time_ms.shape}")
+    bad = ~(np.isfinite(time_ms) & (time_ms > 0))
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise ServingSimError(
+            f"{context.subject}: time {time_ms[row]} ms at {_at(coords[row], context)}",
+            code="E_STATE",
+            known="a measured time is finite and above 0",
+            hint=f"remove the row or measure it again: {context.remedy}",
+        )
+    return Points(coords, time_ms)
+
+
+def _refuse_duplicates(coords: FloatArray, time_ms: FloatArray, context: CacheContext) -> None:
+    """Which of two times is true is not for a cache to guess."""
+    same = np.flatnonzero((coords[1:] == coords[:-1]).all(axis=1))
+    if len(same):
+        row = int(same[0])
+        raise ServingSimError(
+            f"{context.subject}: two times at {_at(coords[row], context)}: "
+            f"{time_ms[row]:.6g} and {time_ms[row + 1]:.6g} ms",
+            code="E_STATE",
+            known="one row a shape",
+            hint="keep one of them, or their median",
+        )
+
+
+def _at(coords: FloatArray, context: CacheContext) -> str:
+    return ", ".join(f"{axis} = {value:.12g}" for axis, value in zip(context.axes, coords, strict=True))

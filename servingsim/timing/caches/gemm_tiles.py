@@ -1,0 +1,54 @@
+"""`gemm_tiles`: rows of a matrix product, in whole tiles, between anchors that single odd points do not bend.
+
+Three things are known about a GEMM library beside the work:
+
+- It computes whole tiles, so m costs what the next multiple of the tile's height costs.
+- It picks a kernel a shape by heuristics, and a single size may be picked badly (or measured badly). The size
+  itself keeps its measured time; the cells beside it start from a time pulled towards its neighbours' line.
+- Work is affine in m, so between anchors time is.
+
+Both constants were chosen on other devices and dtypes than the one that the figures are reported for, see
+`benchmarks/gemm_holdout.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from servingsim.timing.cache import CacheKind
+from servingsim.timing.cache_table import TableCache, build_table
+
+if TYPE_CHECKING:
+    from servingsim.timing.cache import CacheContext, Points
+    from servingsim.timing.source import FloatArray
+
+TILE_ROWS = 16
+"""Height in rows of the smallest matrix instruction (mma.m16n8k16 on NVIDIA GPUs, a tile register of AMX)."""
+PULL = 0.4
+"""Share of the way to the neighbours' line, on a log scale, that an anchor moves."""
+MIN_SPACING = 1.2
+"""Ratio that both neighbours must be away: nearer ones (m and m + 1) are there to show a step, which must stay."""
+
+
+def _build(points: Points, context: CacheContext) -> TableCache:
+    table = build_table(points, context, tile=TILE_ROWS)
+    anchor_ms = _anchors(table.value, table.time_ms, table.work_ms)
+    return TableCache(table._replace(anchor_ms=anchor_ms), context)
+
+
+def _anchors(value: FloatArray, time_ms: FloatArray, work_ms: FloatArray) -> FloatArray:
+    """Each inner point's time moved by PULL towards what its two neighbours say at its work."""
+    anchor_ms = time_ms.copy()
+    below, at, above = slice(None, -2), slice(1, -1), slice(2, None)
+    apart = (value[at] >= MIN_SPACING * value[below]) & (value[above] >= MIN_SPACING * value[at])
+    span = work_ms[above] - work_ms[below]
+    share = np.divide(work_ms[at] - work_ms[below], span, out=np.full_like(span, 0.5), where=span > 0)
+    expected_ms = time_ms[below] + share * (time_ms[above] - time_ms[below])
+    pulled_ms = time_ms[at] * (expected_ms / time_ms[at]) ** PULL
+    anchor_ms[at] = np.where(apart, pulled_ms, time_ms[at])
+    return anchor_ms
+
+
+CACHE = CacheKind("gemm_tiles", min_axes=1, max_axes=1, build=_build)

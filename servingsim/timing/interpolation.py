@@ -1,0 +1,240 @@
+"""The compiled core of every cache: times from nested lines of measured points, held in flat arrays.
+
+A table of D axes is a tree of lines. The outermost line holds the values of one axis; behind each value lies a line
+of the next axis, and so on; the values of the innermost lines carry times. Lines need not be equal: a grid from
+which combinations are missing is just a tree with shorter lines.
+
+Within a cell time is linear in the necessary work, which is what a kernel does when its cost is `a + b·work`. The
+weight of the upper end is `u + bend·u·(1-u)` with `u` the linear position: exact for work that is quadratic along an
+axis, and `bend` is 0 where it is affine (most axes).
+
+Everything here also runs uncompiled (`NUMBA_DISABLE_JIT=1`) with results equal to the last bit: only sums,
+products, quotients and comparisons, no fused or reordered arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from servingsim.timing.coverage import EXTRAPOLATED, NO_COVERAGE
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from servingsim.timing.source import FloatArray
+
+WORK_LINEAR, NEXT_UP = 0, 1
+SOLID_SHARE = 0.25
+"""Share of an answer that may rest on a held end of a shorter neighbour line before it counts as extrapolated.
+
+Where one far corner of a cell was not measured, its triangle of three measured corners is u + v <= 1, and there the
+missing corner's weight u·v is at most a quarter.
+"""
+HARD = 2.0
+
+SCRATCH_COLUMNS = 7
+MODE, POSITION, WEIGHT, BEYOND, LOW_MS, LOW_WORK_MS, LOW_HELD = range(SCRATCH_COLUMNS)
+"""Columns of a level's row in the scratch array."""
+ALONE, LOWER, UPPER = 0.0, 1.0, 2.0
+"""Modes of a level: one inner line answers; the lower of two is being asked; the upper is."""
+
+
+class Table(NamedTuple):
+    """A tree of lines as flat arrays. `P` values over all lines, `L` lines, `D` axes.
+
+    Attributes:
+        order: Axis that each nesting level reads, [D].
+        start: Line `i` holds values `start[i]:start[i+1]`, [L + 1]; line 0 is the outermost.
+        child: Line behind each value; -1 innermost, [P].
+        value: Axis values, ascending within a line, [P].
+        bend: Of the cell that begins at each value, [P].
+        time_ms: Measured time, innermost values only, [P].
+        anchor_ms: Time from which the cells beside it are interpolated, [P].
+        work_ms: Necessary work at each point, [P].
+        pinned: The only value of an axis, NaN where it has several, [D].
+        tile: Rows that a kernel computes at once along the innermost axis; 0: no such steps.
+        rule: WORK_LINEAR or NEXT_UP.
+        floor_ms: Least time of an extrapolation.
+        limit_share: Factor on physical limits: below 1 where a row has beaten them, so that measurements stand.
+    """
+
+    order: npt.NDArray[np.int64]
+    start: npt.NDArray[np.int64]
+    child: npt.NDArray[np.int64]
+    value: FloatArray
+    bend: FloatArray
+    time_ms: FloatArray
+    anchor_ms: FloatArray
+    work_ms: FloatArray
+    pinned: FloatArray
+    tile: float
+    rule: int
+    floor_ms: float
+    limit_share: float
+
+
+@njit(cache=True)
+def eval_many(
+    table: Table,
+    coords: FloatArray,
+    work_ms: FloatArray,
+    limit_ms: FloatArray,
+    time_ms: FloatArray,
+    flags: npt.NDArray[np.uint8],
+) -> None:
+    """Fill `time_ms` and `flags` for coordinates [N, D]; see `eval_point`."""
+    scratch = np.empty((table.order.size, SCRATCH_COLUMNS))
+    for i in range(coords.shape[0]):
+        time_ms[i], flags[i] = eval_point(table, coords[i], work_ms[i], limit_ms[i], scratch)
+
+
+@njit(cache=True)
+def eval_point(
+    table: Table, coords: FloatArray, work_ms: float, limit_ms: float, scratch: FloatArray
+) -> tuple[float, int]:
+    """One point, without allocation: what a compiled loop calls.
+
+    Args:
+        table: The lines.
+        coords: Coordinates [D].
+        work_ms: Necessary work at the point; read only where part of the answer is held beyond a line's end.
+        limit_ms: Physical limit at the point.
+        scratch: Room to work in, [D, SCRATCH_COLUMNS]; its contents do not matter.
+
+    Returns:
+        Time in ms and coverage flags; NaN and NO_COVERAGE where an axis has one value and the point another.
+    """
+    for axis in range(table.order.size):
+        only = table.pinned[axis]
+        if not math.isnan(only) and coords[axis] != only:
+            return math.nan, NO_COVERAGE
+    time_ms, known_work_ms, held = _walk(table, coords, scratch)
+    flags = 0
+    if held > 0.0:
+        if table.order.size == 1 or held > SOLID_SHARE:
+            flags = EXTRAPOLATED
+        if known_work_ms > 0.0:
+            scaled_ms = time_ms * (work_ms / known_work_ms)
+            time_ms = max(scaled_ms, min(table.floor_ms, time_ms))
+    return max(time_ms, limit_ms * table.limit_share), flags
+
+
+@njit(cache=True)
+def _walk(table: Table, coords: FloatArray, scratch: FloatArray) -> tuple[float, float, float]:
+    """Time, work and held share of the point: down to the innermost lines and up again, without recursion.
+
+    (Numba cannot load a recursive function from its disk cache.)
+    """
+    level, line = 0, 0
+    while True:
+        x = coords[table.order[level]]
+        if level < table.order.size - 1:
+            line = _enter(table, line, x, scratch[level])
+            level += 1
+            continue
+        time_ms, work_ms, held = _on_line(table, line, x)
+        while True:
+            level -= 1
+            if level < 0:
+                return time_ms, work_ms, held
+            row = scratch[level]
+            if row[MODE] == LOWER:
+                row[MODE], row[LOW_MS], row[LOW_WORK_MS], row[LOW_HELD] = UPPER, time_ms, work_ms, held
+                line = table.child[int(row[POSITION])]
+                level += 1
+                break
+            time_ms, work_ms, held = _leave(row, time_ms, work_ms, held)
+
+
+@njit(cache=True)
+def _enter(table: Table, line: int, x: float, row: FloatArray) -> int:
+    """Place the coordinate on an outer line, note it in the level's row, and say which line is next."""
+    begin, end = table.start[line], table.start[line + 1]
+    upper = _first_at_least(table.value, begin, end, x)
+    if upper < end and table.value[upper] == x:
+        row[MODE], row[BEYOND] = ALONE, 0.0
+        return table.child[upper]
+    if upper in (begin, end):
+        edge = begin if upper == begin else end - 1
+        row[MODE], row[BEYOND] = ALONE, _beyond(table.value[edge], x)
+        return table.child[edge]
+    row[MODE], row[POSITION], row[WEIGHT] = LOWER, upper, _weight(table, upper, x)
+    return table.child[upper - 1]
+
+
+@njit(cache=True)
+def _leave(row: FloatArray, time_ms: float, work_ms: float, held: float) -> tuple[float, float, float]:
+    """What an outer line makes of its inner lines' answers.
+
+    The held share is 0 where measured values bracket the point, up to 1 beyond a line's end (one doubling beyond
+    it), HARD where no bracketing neighbour covers the point either.
+    """
+    if row[MODE] == ALONE:
+        return time_ms, work_ms, HARD if held > 0.0 else row[BEYOND]
+    weight, low_ms, low_work_ms, low_held = row[WEIGHT], row[LOW_MS], row[LOW_WORK_MS], row[LOW_HELD]
+    if low_held > 0.0 and held > 0.0:
+        both = HARD
+    else:
+        both = (1.0 - weight) * min(low_held, 1.0) + weight * min(held, 1.0)
+    return low_ms + weight * (time_ms - low_ms), low_work_ms + weight * (work_ms - low_work_ms), both
+
+
+@njit(cache=True)
+def _on_line(table: Table, line: int, x: float) -> tuple[float, float, float]:
+    """Time, work and held share on an innermost line."""
+    begin, end = table.start[line], table.start[line + 1]
+    upper = _first_at_least(table.value, begin, end, x)
+    if upper < end and (table.value[upper] == x or table.rule == NEXT_UP):
+        return table.time_ms[upper], table.work_ms[upper], 0.0
+    if upper in (begin, end):
+        edge = begin if upper == begin else end - 1
+        return table.time_ms[edge], table.work_ms[edge], _beyond(table.value[edge], x)
+    return _between(table, upper, x)
+
+
+@njit(cache=True)
+def _between(table: Table, upper: int, x: float) -> tuple[float, float, float]:
+    """A point inside an innermost cell."""
+    lower = upper - 1
+    if table.tile > 0.0 and x > table.tile:
+        # The last, partly filled tile costs a whole one.
+        x = min(math.ceil(x / table.tile) * table.tile, table.value[upper])
+        if x == table.value[upper]:
+            return table.time_ms[upper], table.work_ms[upper], 0.0
+    weight = _weight(table, upper, x)
+    time_ms = table.anchor_ms[lower] + weight * (table.anchor_ms[upper] - table.anchor_ms[lower])
+    # Anchors may lie outside the measured ends, an answer between them may not: monotone stays monotone.
+    least_ms = min(table.time_ms[lower], table.time_ms[upper])
+    most_ms = max(table.time_ms[lower], table.time_ms[upper])
+    work_ms = table.work_ms[lower] + weight * (table.work_ms[upper] - table.work_ms[lower])
+    return min(max(time_ms, least_ms), most_ms), work_ms, 0.0
+
+
+@njit(cache=True)
+def _weight(table: Table, upper: int, x: float) -> float:
+    """Weight of the upper end of a cell."""
+    low = table.value[upper - 1]
+    u = (x - low) / (table.value[upper] - low)
+    return u + table.bend[upper - 1] * u * (1.0 - u)
+
+
+@njit(cache=True)
+def _beyond(edge: float, x: float) -> float:
+    """How far beyond a line's end, in doublings of it, at most 1."""
+    return min(1.0, abs(x - edge) / max(edge, 1e-9))
+
+
+@njit(cache=True)
+def _first_at_least(value: FloatArray, begin: int, end: int, x: float) -> int:
+    """First position in [begin, end) whose value is not below x; `end` where there is none."""
+    while begin < end:
+        middle = (begin + end) // 2
+        if value[middle] < x:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
