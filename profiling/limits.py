@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from profiling.store import Store
 
 PEAKS_TIMEOUT_S = 300.0
+UNCACHED = 4
+"""Operands of so many last-level caches come from memory, whatever a cache keeps of them."""
 
 Ask = Callable[[protocol.Message, float], protocol.Message]
 
@@ -31,6 +33,9 @@ def measure_device(store: Store, device: LocalDevice) -> DeviceRow:
         ServingSimError: E_TOOLCHAIN, when the measuring itself fails.
     """
     with_torch = importlib.util.find_spec("torch") is not None
+    stored = stored_device(store, device.name)
+    if stored is not None and not _lacking(stored, with_torch=with_torch):
+        return stored
     try:
         with WorkerProcess(device.threads) as worker:
             return ensure_device(store, device, worker.ask, with_torch=with_torch)
@@ -49,9 +54,7 @@ def ensure_device(store: Store, device: LocalDevice, ask: Ask, *, with_torch: bo
         WorkerError: When the worker cannot measure them.
     """
     stored = stored_device(store, device.name) or device.row()
-    ours = stored.limits_origin in {"measured", "unknown"}
-    wanted = measured_dtypes(with_torch=with_torch) if ours else frozenset()
-    if not stored.has_limits or not wanted <= set(stored.peak_flops):
+    if _lacking(stored, with_torch=with_torch):
         stored = _measured(stored, device, ask, with_torch=with_torch)
     store.put_device(stored)
     return stored
@@ -63,18 +66,28 @@ def stored_device(store: Store, name: str) -> DeviceRow | None:
 
 
 def raise_limits(store: Store, device: str, kind: KernelKind, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Lift a measured peak that rows have passed: a busy neighbour may have slowed the calibration."""
+    """Lift measured limits that rows have passed: a busy neighbour may have slowed the calibration."""
     stored = stored_device(store, device)
-    if stored is None or stored.limits_origin != "measured":
+    if stored is None or stored.limits_origin != "measured" or kind.family == "collective":
         return
-    peaks = dict(stored.peak_flops)
+    peaks, memory_rate = dict(stored.peak_flops), stored.memory_bytes_per_s
     for row in rows:
-        args = {name: row[name] for name in kind.fields}
-        rate = float(kind.work(**args).flops) / row["median_ms"] * 1e3
-        dtype = str(args[kind.dtype_fields["compute"]])
-        if dtype in peaks and not row["outlier"]:
-            peaks[dtype] = max(peaks[dtype], rate)
-    store.put_device(replace(stored, peak_flops=peaks))
+        if row["outlier"]:
+            continue
+        args, seconds = {name: row[name] for name in kind.fields}, row["median_ms"] / 1e3
+        work, dtype = kind.work(**args), str(args[kind.dtype_fields["compute"]])
+        if dtype in peaks:
+            peaks[dtype] = max(peaks[dtype], float(work.flops) / seconds)
+        if float(work.bytes_moved) > UNCACHED * stored.last_level_cache_bytes:
+            memory_rate = max(memory_rate, float(work.bytes_moved) / seconds)
+    store.put_device(replace(stored, peak_flops=peaks, memory_bytes_per_s=memory_rate))
+
+
+def _lacking(stored: DeviceRow, *, with_torch: bool) -> bool:
+    """Whether measuring would add a limit; those of a datasheet or an import stand as they are."""
+    ours = stored.limits_origin in {"measured", "unknown"}
+    wanted = measured_dtypes(with_torch=with_torch) if ours else frozenset()
+    return not stored.has_limits or not wanted <= set(stored.peak_flops)
 
 
 def _measured(stored: DeviceRow, device: LocalDevice, ask: Ask, *, with_torch: bool) -> DeviceRow:

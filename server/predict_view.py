@@ -51,10 +51,10 @@ def _subject(report: PredictReport) -> Iterator[str]:
         f"tp {subject.tp}, stack {subject.stack}{version}"
     )
     yield (
-        f"dtype {subject.dtype}, linear layers {subject.gemm_dtype}, KV cache {subject.kv_dtype}; "
-        f"batch: {batch.prefill_requests} prefill + {batch.decode_requests} decode requests, "
+        f"batch of {batch.prefill_requests} prefill + {batch.decode_requests} decode requests, "
         f"{batch.new_tokens} new tokens, {batch.context_tokens} keys"
     )
+    yield f"dtype {subject.dtype}, linear layers {subject.gemm_dtype}, KV cache {subject.kv_dtype}"
 
 
 def _figures(report: PredictReport) -> Iterator[str]:

@@ -16,6 +16,7 @@ from server.measuring import command_for, fill, local_device, measured_limits, o
 from server.predict_view import show
 from servingsim.archs.hf_config import read_facts
 from servingsim.archs.kv import DEFAULT_UTILISATION
+from servingsim.archs.models import config_path
 from servingsim.archs.stack_registry import stack_named
 from servingsim.sim.evaluate import evaluate
 from servingsim.sim.missing import missing_kernels
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
-  servingsim predict config.json --device cpu --stack transformers --prefill 512 --fill
-  servingsim predict Qwen3-0.6B/ --device cpu --stack transformers --decode 512x8 --json
-  servingsim predict config.json --device "NVIDIA H100 80GB HBM3" --tp 4 --prefill 512:1024x2 --decode 2048x64
+  servingsim predict qwen3-0.6b --device cpu --stack transformers --prefill 512 --fill
+  servingsim predict path/to/model/ --device cpu --stack transformers --decode 512x8 --json
+  servingsim predict llama-3.1-8b --device "NVIDIA H100 80GB HBM3" --tp 4 --prefill 512:1024 --decode 2048x64
 
 A prefill is NEW[:CACHED][xCOUNT] tokens, a decode CONTEXT[xCOUNT] with the context before the step.
 """
@@ -91,11 +92,11 @@ def predict(  # noqa: PLR0913 - one parameter an option
     stack: str,
     **options: Any,  # noqa: ANN401 - the fields of PredictOptions, checked there and by click
 ) -> None:
-    """Predict one iteration of the model of CONFIG (a config.json or its folder).
+    """Predict one iteration of the model of CONFIG: a config.json, its folder, or a bundled name.
 
     Times are milliseconds of one rank. Rows that are missing are listed with the command that measures them.
     """
-    facts = read_facts(config, dtype=dtype)
+    facts = read_facts(config_path(config), dtype=dtype)
     iteration = read_batch(prefill, decode, batch)
     key = local_device(device, threads).name if device in {"cpu", "cuda"} else device
     wanted = PredictOptions(device=key, stack=stack_named(stack), **options)

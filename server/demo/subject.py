@@ -60,14 +60,22 @@ class Subject:
         return cls(str(model), json.loads(file.read_text(encoding="utf-8")), facts, cpu_options(device))
 
 
-def cpu_options(device: str, **limits: int) -> PredictOptions:
+def cpu_options(
+    device: str,
+    *,
+    max_num_tokens: int = MAX_NUM_TOKENS,
+    max_num_seqs: int = MAX_NUM_SEQS,
+    max_model_len: int = MAX_MODEL_LEN,
+) -> PredictOptions:
     """Predictions that rest on measured rows alone, over the demonstration's domain or a smaller one."""
-    domain = {
-        "max_num_tokens": MAX_NUM_TOKENS,
-        "max_num_seqs": MAX_NUM_SEQS,
-        "max_model_len": MAX_MODEL_LEN,
-    }
-    return PredictOptions(device=device, stack=stack_named(STACK), on_missing="refuse", **(domain | limits))
+    return PredictOptions(
+        device=device,
+        stack=stack_named(STACK),
+        on_missing="refuse",
+        max_num_tokens=max_num_tokens,
+        max_num_seqs=max_num_seqs,
+        max_model_len=max_model_len,
+    )
 
 
 def batch_of(case: ForwardCase) -> Batch:

@@ -91,8 +91,7 @@ def necessary_work(model: DenseModel, prefill: Sequence[Prefill], decode: Sequen
             for count, window in model.layers
         )
         / model.tp,
-        weight_bytes=layer_count * layer * model.layer_weight_bytes
-        + read_rows * model.embedding_bytes,
+        weight_bytes=layer_count * layer * model.layer_weight_bytes + read_rows * model.embedding_bytes,
         kv_read_bytes=sum(
             count * _kv_token_bytes(model) * _cached_keys(prefill, decode, window)
             for count, window in model.layers

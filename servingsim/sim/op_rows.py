@@ -12,6 +12,7 @@ from servingsim.timing import coverage
 
 if TYPE_CHECKING:
     from servingsim.ops.pricing import SlotLog
+    from servingsim.timing.source import Provenance
 
 ESTIMATE = "estimate"
 
@@ -28,7 +29,7 @@ def op_row(log: SlotLog, repetitions: float, kernels_ms: float) -> OpRow:
     work = log.kernel.work(log.points.coords)
     time_ms = float(weights @ log.answer.time_ms)
     flops, moved = (float(np.sum(weights * each)) for each in (work.flops, work.bytes_moved))
-    limit_ms = _finite(float(weights @ log.kernel.limit_ms(log.points.coords)))
+    limit_ms = _finite(float(weights @ log.kernel.roofline_ms(log.points.coords)))
     return OpRow(
         op=log.name,
         kind=log.kernel.kind.kind,
@@ -54,25 +55,20 @@ def _sources(log: SlotLog) -> list[RowSource]:
 
 def _source(log: SlotLog, index: int) -> RowSource:
     if index < 0:
-        device = log.kernel.config.gpu_name
-        return RowSource(
-            backend=ESTIMATE,
-            origin="estimated",
-            device=device,
-            framework="",
-            version="",
-            source="the device's physical limits, and its fastest row as the floor",
-            noise=None,
-        )
+        return _row_source(ESTIMATE, log.kernel.estimate, math.nan)
     table = log.kernel.tables[index]
+    return _row_source(table.backend, table.provenance, table.noise_median)
+
+
+def _row_source(backend: str, said: Provenance, noise: float) -> RowSource:
     return RowSource(
-        backend=table.backend,
-        origin=table.provenance.origin,
-        device=table.provenance.device,
-        framework=table.provenance.framework,
-        version=table.provenance.version,
-        source=table.provenance.source,
-        noise=_finite(float(table.noise_median)),
+        backend=backend,
+        origin=said.origin,
+        device=said.device,
+        framework=said.framework,
+        version=said.version,
+        source=said.source,
+        noise=_finite(noise),
     )
 
 

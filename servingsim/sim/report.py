@@ -65,8 +65,12 @@ class OpRow(_Report):
     bytes_moved: float = Field(description="bytes that all launches must read and write")
     tflop_per_s: float = Field(description="achieved rate, TFLOP/s")
     gb_per_s: float = Field(description="achieved rate, GB/s")
-    limit_ms: float | None = Field(description="time at the device's physical limits, ms")
-    efficiency: float | None = Field(description="limit_ms / time_ms, at most 1")
+    limit_ms: float | None = Field(
+        description="time at the device's peaks when every byte comes from memory or over the link, ms"
+    )
+    efficiency: float | None = Field(
+        description="limit_ms / time_ms; above 1 where operands stay in the last-level cache"
+    )
     coverage: list[str] = Field(description="EXTRAPOLATED, JIT, NO_COVERAGE; empty inside measured rows")
     rows: list[RowSource] = Field(description="whose rows priced it; several where requests differ")
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from servingsim.errors import ServingSimError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -88,3 +90,25 @@ class CacheKind:
     min_axes: int
     max_axes: int
     build: Callable[[Points, CacheContext], Cache]
+
+
+def checked_coords(coords: FloatArray, subject: str, axes: tuple[str, ...]) -> FloatArray:
+    """Coordinates as a contiguous float64 array of shape [N, axes].
+
+    Raises:
+        ServingSimError: Another shape, or a coordinate that is not a number, infinite or negative.
+    """
+    array = np.ascontiguousarray(coords, dtype=np.float64)
+    if array.ndim != 2 or array.shape[1] != len(axes):
+        raise ServingSimError(
+            f"{subject}: coordinates of shape {array.shape}",
+            known=f"[points, {len(axes)}] for the axes {', '.join(axes)}",
+        )
+    bad = ~(np.isfinite(array) & (array >= 0))
+    if bad.any():
+        row, column = (int(found[0]) for found in np.nonzero(bad))
+        raise ServingSimError(
+            f"{subject}: {axes[column]} = {array[row, column]} at point {row}",
+            known="coordinates are finite and not negative",
+        )
+    return array

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from servingsim.errors import CoverageError, ServingSimError
-from servingsim.timing.cache import FlagArray, Points
+from servingsim.timing.cache import FlagArray, Points, checked_coords
 from servingsim.timing.interpolation import WORK_LINEAR, Table, eval_many
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class TableCache:
 
     def eval(self, coords: FloatArray) -> tuple[FloatArray, FlagArray]:
         """Times and flags; raises CoverageError where a point is refused."""
-        coords = checked_coords(coords, self.context)
+        coords = checked_coords(coords, self.context.subject, self.context.axes)
         refusal = self.refusal(coords)
         if refusal is not None:
             raise refusal
@@ -61,28 +61,6 @@ class TableCache:
         )
 
 
-def checked_coords(coords: FloatArray, context: CacheContext) -> FloatArray:
-    """Coordinates as a contiguous float64 array of shape [N, axes].
-
-    Raises:
-        ServingSimError: Another shape, or a coordinate that is not a number, infinite or negative.
-    """
-    array = np.ascontiguousarray(coords, dtype=np.float64)
-    if array.ndim != 2 or array.shape[1] != len(context.axes):
-        raise ServingSimError(
-            f"{context.subject}: coordinates of shape {array.shape}",
-            known=f"[points, {len(context.axes)}] for the axes {', '.join(context.axes)}",
-        )
-    bad = ~(np.isfinite(array) & (array >= 0))
-    if bad.any():
-        row, column = (int(found[0]) for found in np.nonzero(bad))
-        raise ServingSimError(
-            f"{context.subject}: {context.axes[column]} = {array[row, column]} at point {row}",
-            known="coordinates are finite and not negative",
-        )
-    return array
-
-
 def build_table(
     points: Points,
     context: CacheContext,
@@ -106,8 +84,7 @@ def build_table(
     coords, time_ms = _checked(points, context)
     order = _nesting(coords, context) if bent else np.arange(coords.shape[1])
     rank = np.lexsort(coords[:, order[::-1]].T)
-    coords, time_ms = coords[rank], time_ms[rank]
-    _refuse_duplicates(coords, time_ms, context)
+    coords, time_ms = _each_once(coords[rank], time_ms[rank], context)
     work_ms, limit_ms = context.work_ms(coords), context.limit_ms(coords)
     lines = _lines(coords, order, context, bent=bent)
     outer = len(lines.value) - len(time_ms)
@@ -213,7 +190,7 @@ def _checked(points: Points, context: CacheContext) -> Points:
     time_ms = np.asarray(points.time_ms, dtype=np.float64)
     if not len(time_ms):
         raise CoverageError(f"{context.subject}: no row", hint=context.remedy)
-    coords = checked_coords(points.coords, context)
+    coords = checked_coords(points.coords, context.subject, context.axes)
     if time_ms.shape != (len(coords),):
         raise ServingSimError(f"{context.subject}: {len(coords)} points and times of shape {time_ms.shape}")
     bad = ~(np.isfinite(time_ms) & (time_ms > 0))
@@ -228,18 +205,20 @@ def _checked(points: Points, context: CacheContext) -> Points:
     return Points(coords, time_ms)
 
 
-def _refuse_duplicates(coords: FloatArray, time_ms: FloatArray, context: CacheContext) -> None:
-    """Which of two times is true is not for a cache to guess."""
-    same = np.flatnonzero((coords[1:] == coords[:-1]).all(axis=1))
-    if len(same):
-        row = int(same[0])
+def _each_once(coords: FloatArray, time_ms: FloatArray, context: CacheContext) -> Points:
+    """Sorted points with repeated ones left out; which of two times is true is not for a cache to guess."""
+    same = np.append(False, (coords[1:] == coords[:-1]).all(axis=1))
+    differs = np.flatnonzero(same & (np.append(0.0, np.diff(time_ms)) != 0))
+    if len(differs):
+        row = int(differs[0])
         raise ServingSimError(
             f"{context.subject}: two times at {_at(coords[row], context)}: "
-            f"{time_ms[row]:.6g} and {time_ms[row + 1]:.6g} ms",
+            f"{time_ms[row - 1]:.6g} and {time_ms[row]:.6g} ms",
             code="E_STATE",
-            known="one row a shape",
-            hint="keep one of them, or their median",
+            known="one time a shape",
+            hint="keep one of the rows, or their median",
         )
+    return Points(coords[~same], time_ms[~same])
 
 
 def _at(coords: FloatArray, context: CacheContext) -> str:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from servingsim.timing.source import FloatArray, KernelRows
 
 Shape = tuple[float, ...]
-WorkOfShape = "Callable[[Shape, FloatArray], FloatArray]"
 
 WIDE = 4.0
 """A bracket whose ends are more than this factor apart is no neighbourhood: its answers count as extrapolated."""
@@ -33,9 +32,9 @@ WIDE = 4.0
 
 @dataclass(frozen=True)
 class Between:
-    """Two donors, or brackets of donors, along one field."""
+    """Two donors, or brackets of donors, along the field that follows `outer`, the values of the fields before."""
 
-    field: int
+    outer: Shape
     low: float
     high: float
     below: Plan
@@ -121,7 +120,7 @@ def bracket(shapes: FloatArray, wanted: Shape, known: Shape = ()) -> Plan | None
         return exact
     below = _first(shapes, wanted, known, values[values < wanted[field]][::-1])
     above = _first(shapes, wanted, known, values[values > wanted[field]])
-    return Between(field, below[0], above[0], below[1], above[1]) if below and above else None
+    return Between(known, below[0], above[0], below[1], above[1]) if below and above else None
 
 
 def _first(shapes: FloatArray, wanted: Shape, known: Shape, values: FloatArray) -> tuple[float, Plan] | None:
@@ -185,18 +184,10 @@ def _mixed(
     """Time linear in work between the ends of each bracket."""
     if not isinstance(plan, Between):
         return times[plan]
-    outer = _outer(plan, wanted)
-    inner = wanted[plan.field + 1 :]
-    low, high = (work((*outer, value, *inner)) for value in (plan.low, plan.high))
-    here = work((*outer, *wanted[plan.field :]))
+    own, inner = wanted[len(plan.outer)], wanted[len(plan.outer) + 1 :]
+    low, here, high = (work((*plan.outer, value, *inner)) for value in (plan.low, own, plan.high))
     span = high - low
     weight = np.clip(np.divide(here - low, span, out=np.full_like(span, 0.5), where=span > 0), 0.0, 1.0)
     below, above = (_mixed(each, wanted, times, work) for each in (plan.below, plan.above))
     return below + weight * (above - below)
 
-
-def _outer(plan: Plan, wanted: Shape) -> Shape:
-    """Values that the fields before a bracket have: those of its donors."""
-    donor = _donors(plan)[0]
-    assert isinstance(plan, Between)
-    return donor[: plan.field]

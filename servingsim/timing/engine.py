@@ -7,23 +7,188 @@ rate is no evidence that a backend would win.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from servingsim.errors import CoverageError
-from servingsim.timing.backend_table import BackendTable, build_table_of
-from servingsim.timing.cache import CacheContext, FlagArray
+from servingsim.errors import ServingSimError
+from servingsim.timing.backend_table import BackendTable, build_table_of, filled
+from servingsim.timing.cache import FlagArray, checked_coords
 from servingsim.timing.coverage import NO_COVERAGE
 from servingsim.timing.limits import Limits, limits_of
-from servingsim.timing.remedy import no_rows, remedy
+from servingsim.timing.remedy import command, no_rows
 from servingsim.timing.source import Provenance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from servingsim.timing.contract import KernelConfig, KernelInput, KernelKind
+    from servingsim.errors import CoverageError
+    from servingsim.timing.contract import Coords, KernelConfig, KernelInput, KernelKind
     from servingsim.timing.source import ArgValue, FloatArray, TimingSource
     from servingsim.timing.work.amount import Work
+
+OnMissing = Literal["refuse", "estimate"]
+ESTIMATED = -1
+"""Index in `KernelEval.backend` of an answer that no backend gave."""
+
+
+class KernelEval(NamedTuple):
+    """Answers at N points.
+
+    Attributes:
+        time_ms: Times, [N].
+        flags: Coverage flags, [N].
+        backend: Index into `Kernel.tables`, ESTIMATED for an estimate, [N].
+    """
+
+    time_ms: FloatArray
+    flags: FlagArray
+    backend: npt.NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel of one Config on one device.
+
+    Attributes:
+        name: Its place in a model, for messages.
+        kind: The kernel kind.
+        config: Its Config.
+        tables: Backends that have rows, in the order of the candidates.
+        limits: The device's limits as this kernel meets them.
+        floor_ms: The device's fastest row: what a launch costs at least, in an estimate.
+        on_missing: What points without an answer do.
+    """
+
+    name: str
+    kind: KernelKind[Any, Any]
+    config: KernelConfig
+    tables: tuple[BackendTable, ...]
+    limits: Limits
+    floor_ms: float
+    on_missing: OnMissing
+
+    @classmethod
+    def build(
+        cls,
+        name: str,
+        kind: KernelKind[Any, Any],
+        config: KernelConfig,
+        source: TimingSource,
+        *,
+        on_missing: OnMissing = "refuse",
+    ) -> Kernel:
+        """Load every candidate backend's rows.
+
+        Args:
+            name: Place in a model.
+            kind: Kernel kind.
+            config: Its Config; without backends every backend that has rows is a candidate.
+            source: Where rows come from.
+            on_missing: "refuse" points that no row answers for, or "estimate" them from the device's limits.
+
+        Raises:
+            CoverageError: No candidate has a row and that is refused; with what would fill it.
+            ServingSimError: Unknown device, rows that cannot be times, a cache that does not fit the kind.
+        """
+        limits = limits_of(source.device(config.gpu_name), kind, config)
+        candidates = config.backends or source.backends(kind.table, config.gpu_name)
+        loaded = (build_table_of(each, kind, config, source, limits) for each in candidates)
+        tables = tuple(table for table in loaded if table is not None)
+        if not tables and on_missing == "refuse":
+            raise no_rows(kind, config, source)
+        return cls(name, kind, config, tables, limits, source.fastest_ms(config.gpu_name), on_missing)
+
+    def eval(self, coords: FloatArray) -> KernelEval:
+        """Times at coordinates [N, axes].
+
+        Raises:
+            CoverageError: A point that no backend's rows can answer, where that is refused.
+            ServingSimError: Coordinates of another shape, or that are no sizes.
+        """
+        coords = checked_coords(coords, self.kind.kind, self.kind.axes)
+        work = self.kind.work(self.config, coords)
+        work_ms = filled(self.limits.work_ms(work), coords)
+        limit_ms = filled(self.limits.limit_ms(work), coords)
+        best = KernelEval(
+            np.full(len(coords), np.inf),
+            np.full(len(coords), NO_COVERAGE, dtype=np.uint8),
+            np.full(len(coords), ESTIMATED, dtype=np.int8),
+        )
+        for index, table in enumerate(self.tables):
+            _keep_better(best, index, *table.try_eval(coords, work_ms, limit_ms))
+        self._answer_the_rest(best, coords, work)
+        return best
+
+    def project(self, call: KernelInput) -> Coords:
+        """An Input as coordinates."""
+        return self.kind.project(self.config, call)
+
+    def work(self, coords: FloatArray) -> Work:
+        """Necessary work at coordinates [N, axes]."""
+        return self.kind.work(self.config, np.asarray(coords, dtype=np.float64))
+
+    def limit_ms(self, coords: FloatArray) -> FloatArray:
+        """The device's physical limit at coordinates [N, axes]; NaN where no limit is known."""
+        if not self.limits.known:
+            return np.full(len(coords), np.nan)
+        return filled(self.limits.limit_ms(self.work(coords)), coords)
+
+    def roofline_ms(self, coords: FloatArray) -> FloatArray:
+        """As `limit_ms` when every byte comes from memory or the link: what an iteration with cold weights meets."""
+        if not self.limits.known:
+            return np.full(len(coords), np.nan)
+        return filled(self.limits.roofline_ms(self.work(coords)), coords)
+
+    @property
+    def estimate(self) -> Provenance:
+        """Where an estimated answer comes from."""
+        formula = (
+            f"max(FLOPs / {self.limits.flops_per_s:.4g} per s, bytes / {self.limits.memory_bytes_per_s:.4g} per s"
+            + (f", link bytes / {self.limits.link_bytes_per_s:.4g} per s" if self.limits.link_bytes_per_s else "")
+            + f") + {self.floor_ms:.4g} ms, the device's fastest row"
+        )
+        return Provenance("estimated", self.config.gpu_name, "", source=formula)
+
+    def missing(self) -> list[dict[str, ArgValue]]:
+        """Grid points that no candidate backend has a row of, as args, with the backend to measure them with."""
+        measured = {tuple(row) for table in self.tables for row in table.measured.tolist()}
+        backend = next(iter([*(table.backend for table in self.tables), *self.config.backends]), None)
+        named = {} if backend is None else {"backend": backend}
+        return [
+            self.kind.payload(self.config, coords) | named
+            for coords in self.kind.feasible_coordinates(self.config)
+            if tuple(map(float, coords)) not in measured
+        ]
+
+    def _answer_the_rest(self, best: KernelEval, coords: FloatArray, work: Work) -> None:
+        rest = best.backend == ESTIMATED
+        if not rest.any():
+            return
+        if self.on_missing == "refuse":
+            raise self._refusal(coords[rest])
+        if not self.limits.known:
+            raise ServingSimError(
+                f"{self.name}: no row answers and no limit of {self.config.gpu_name!r} is known to estimate from",
+                code="E_COVERAGE",
+                hint=command(self.kind, self.config, next(iter(self.config.backends), "")),
+            )
+        best.time_ms[rest] = (filled(self.limits.roofline_ms(work), coords) + self.floor_ms)[rest]
+
+    def _refusal(self, coords: FloatArray) -> CoverageError | ServingSimError:
+        for table in self.tables:
+            refusal = table.cache.refusal(coords)
+            if refusal is not None:
+                return refusal
+        return ServingSimError(f"{self.name}: no answer", code="E_INTERNAL")
+
+
+def _keep_better(best: KernelEval, index: int, time_ms: FloatArray, flags: FlagArray) -> None:
+    """Take the table's answer where it is the first, better covered, or as well covered and faster."""
+    answers = ~np.isnan(time_ms)
+    covered, best_covered = flags == 0, best.flags == 0
+    faster = (covered == best_covered) & (time_ms < best.time_ms)
+    take = answers & ((best.backend == ESTIMATED) | (covered & ~best_covered) | faster)
+    best.time_ms[take] = time_ms[take]
+    best.flags[take] = flags[take]
+    best.backend[take] = index

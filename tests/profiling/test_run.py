@@ -161,6 +161,19 @@ def test_several_kinds_share_one_progress_and_rows_that_are_there_are_skipped(
         assert sum(count.rows for count in store.counts()) == 3
 
 
+def test_a_limit_that_a_row_passes_is_lifted(numpy_workspace: Path, calibrated: Path) -> None:
+    """Defect: a calibration beside a busy neighbour makes a "physical limit" that real kernels pass."""
+    del numpy_workspace
+    with Store.open(calibrated) as store:
+        slow = replace(store.devices()[-1], name=CPU, peak_flops={"fp32": 1.0}, memory_bytes_per_s=1.0)
+        store.put_device(slow)
+        report = measure(store, "single_gemm", "numpy", [gemm(64)], settings=QUICK)
+        (after,) = [device for device in store.devices() if device.name == CPU]
+    rate = 2 * 64 * 16 * 16 / report.rows[0]["median_ms"] * 1e3
+    assert after.peak_flops["fp32"] == (pytest.approx(rate) if not report.outliers else 1.0)
+    assert after.memory_bytes_per_s == 1.0  # these operands fit a cache
+
+
 def test_outliers_are_measured_again_where_that_is_asked_for(numpy_workspace: Path, calibrated: Path) -> None:
     """Defect: a row that a busy neighbour spoilt stays, or every good row is measured again with it."""
     del numpy_workspace

@@ -1,0 +1,167 @@
+"""One backend's rows of one kernel, as a cache with its provenance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from servingsim.errors import ServingSimError
+from servingsim.timing.cache import CacheContext, Points
+from servingsim.timing.coverage import EXTRAPOLATED
+from servingsim.timing.donors import donate
+from servingsim.timing.registry import cache_named
+from servingsim.timing.remedy import command
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from servingsim.timing.cache import Cache, CacheKind, FlagArray
+    from servingsim.timing.contract import KernelConfig, KernelKind
+    from servingsim.timing.limits import Limits
+    from servingsim.timing.source import FloatArray, KernelRows, Provenance, TimingSource
+
+
+@dataclass(frozen=True)
+class BackendTable:
+    """What one backend can say about a kernel.
+
+    Attributes:
+        backend: Its name.
+        provenance: Of the rows; `source` names the donors where the shape itself was never measured.
+        rows: How many there are.
+        noise_median: Median relative spread of the rows, NaN where none is known.
+        cache: How they are read.
+        measured: Coordinates that have a row of exactly this shape, [rows, axes].
+        donors: Measured shapes that gave the rows, as fields and values; empty where the shape has its own.
+        flags: Of every answer: EXTRAPOLATED where the shape lies outside its donors.
+    """
+
+    backend: str
+    provenance: Provenance
+    rows: int
+    noise_median: float
+    cache: Cache
+    measured: FloatArray
+    donors: tuple[dict[str, float], ...] = ()
+    flags: int = 0
+
+    def try_eval(
+        self, coords: FloatArray, work_ms: FloatArray, limit_ms: FloatArray
+    ) -> tuple[FloatArray, FlagArray]:
+        """Times and coverage flags; NaN, NO_COVERAGE where the rows cannot answer."""
+        time_ms, flags = self.cache.try_eval(coords, work_ms, limit_ms)
+        return time_ms, flags | np.uint8(self.flags)
+
+
+def build_table_of(
+    backend: str,
+    kind: KernelKind[Any, Any],
+    config: KernelConfig,
+    source: TimingSource,
+    limits: Limits,
+) -> BackendTable | None:
+    """Load a backend's rows; None where it has none for this kernel or a neighbour of it.
+
+    Raises:
+        ServingSimError: Rows that no cache can be built from, or a kind whose cache does not fit its axes.
+    """
+    cache = _fitting_cache(kind)
+    context = _context(backend, kind, config, source, limits)
+    fixed = kind.fixed(config)
+    rows = source.rows(kind.table, config.gpu_name, backend, fixed, kind.axes)
+    if rows is not None and len(rows):
+        coords = np.stack([rows.args[axis] for axis in kind.axes], axis=1)
+        cached = cache.build(Points(coords, rows.time_ms), context)
+        return BackendTable(backend, rows.provenance, len(rows), _noise(rows), cached, coords)
+    if not kind.interpolated:
+        return None
+    near = {name: value for name, value in fixed.items() if name not in kind.interpolated}
+    rows = source.rows(kind.table, config.gpu_name, backend, near, (*kind.interpolated, *kind.axes))
+    if rows is None or not len(rows):
+        return None
+    return _donated(backend, kind, config, rows, cache, context, _work_of_shape(kind, config, limits))
+
+
+def _donated(
+    backend: str,
+    kind: KernelKind[Any, Any],
+    config: KernelConfig,
+    rows: KernelRows,
+    cache: CacheKind,
+    context: CacheContext,
+    work_of: Callable[[tuple[float, ...], FloatArray], FloatArray],
+) -> BackendTable | None:
+    wanted = tuple(float(kind.fixed(config)[name]) for name in kind.interpolated)
+    found = donate(rows, kind.interpolated, wanted, cache, context, work_of)
+    if found is None:
+        return None
+    donors = tuple(dict(zip(kind.interpolated, shape, strict=True)) for shape in found.donors)
+    how = "carried over" if found.outside else "interpolated"
+    names = "; ".join(" ".join(f"{name}={value:.12g}" for name, value in each.items()) for each in donors)
+    whence = f"{rows.provenance.source}, " if rows.provenance.source else ""
+    return BackendTable(
+        backend=backend,
+        provenance=replace(rows.provenance, source=f"{whence}{how} from {names}"),
+        rows=len(found.points.time_ms),
+        noise_median=_noise(rows),
+        cache=cache.build(found.points, context),
+        measured=np.empty((0, len(kind.axes))),
+        donors=donors,
+        flags=EXTRAPOLATED if found.outside else 0,
+    )
+
+
+def _fitting_cache(kind: KernelKind[Any, Any]) -> CacheKind:
+    cache = cache_named(kind.cache, kind.kind)
+    if not cache.min_axes <= len(kind.axes) <= cache.max_axes:
+        least, most = cache.min_axes, cache.max_axes
+        raise ServingSimError(
+            f"{kind.kind} has {len(kind.axes)} axes ({', '.join(kind.axes)}), its cache is {cache.name!r}",
+            code="E_STATE",
+            known=f"{cache.name} reads {least} axes" if least == most else f"{cache.name} reads {least} to {most}",
+            hint="choose another `cache` for the kind",
+        )
+    return cache
+
+
+def _context(
+    backend: str, kind: KernelKind[Any, Any], config: KernelConfig, source: TimingSource, limits: Limits
+) -> CacheContext:
+    def work_ms(coords: FloatArray) -> FloatArray:
+        return filled(limits.work_ms(kind.work(config, coords)), coords)
+
+    def limit_ms(coords: FloatArray) -> FloatArray:
+        return filled(limits.limit_ms(kind.work(config, coords)), coords)
+
+    return CacheContext(
+        subject=f"{kind.kind} [{backend} on {config.gpu_name}]",
+        axes=kind.axes,
+        work_ms=work_ms,
+        limit_ms=limit_ms,
+        floor_ms=source.fastest_ms(config.gpu_name),
+        remedy=command(kind, config, backend),
+    )
+
+
+def _work_of_shape(
+    kind: KernelKind[Any, Any], config: KernelConfig, limits: Limits
+) -> Callable[[tuple[float, ...], FloatArray], FloatArray]:
+    """Work of the same kernel with other values of the interpolated fields, which the Config holds by name."""
+
+    def work_ms(shape: tuple[float, ...], coords: FloatArray) -> FloatArray:
+        other = config.model_copy(update=dict(zip(kind.interpolated, shape, strict=True)))
+        return filled(limits.work_ms(kind.work(other, coords)), coords)
+
+    return work_ms
+
+
+def filled(value: FloatArray, coords: FloatArray) -> FloatArray:
+    """One value for each point, also where it does not depend on the coordinates."""
+    return np.ascontiguousarray(np.broadcast_to(value, (len(coords),)))
+
+
+def _noise(rows: KernelRows) -> float:
+    known = rows.noise[np.isfinite(rows.noise)]
+    return float(np.median(known)) if len(known) else float("nan")
