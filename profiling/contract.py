@@ -6,14 +6,16 @@ torch: heavy imports happen inside `prepare`, which only ever runs in a measurem
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from servingsim.timing.work.amount import Work
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from servingsim.timing.work.amount import Work
 
 DeviceType = Literal["cpu", "cuda"]
 Family = Literal["compute", "memory", "attention", "collective"]
@@ -37,7 +39,6 @@ class KernelKind:
         family: Which metrics make sense for it.
         work: FLOPs and bytes from the args, one model for all backends.
         smoke: A small representative spec that every backend of the kind can run.
-        memory_bytes: Operand bytes that measuring one shape needs, for the refusal before an allocation fails.
         dtype_fields: Args fields that hold a dtype, `compute` and (where there is one) `kv`.
     """
 
@@ -69,6 +70,8 @@ class Launch:
         scope: Opens the context that the calls run under, `torch.inference_mode` for torch's.
         displace: "llc" to push everything out of the last-level cache before each sample; rotating is enough
             where the operands' copies together are larger than the cache.
+        between: Runs before each sample, untimed: what else a forward pass does between two such launches. A
+            sample is then a single launch.
         sample: For launches that no clock in this process can time: times so many launches and returns
             milliseconds each, over ranks the maximum.
         close: Ends what `prepare` started. Called once, after the timing, whether it succeeded or not.
@@ -78,6 +81,7 @@ class Launch:
     ranks: int = 1
     scope: Callable[[], AbstractContextManager[Any]] = nullcontext
     displace: Literal["none", "llc"] = "none"
+    between: Callable[[], object] | None = None
     sample: Callable[[int], list[float]] | None = None
     close: Callable[[], None] = _nothing
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from servingsim.timing.source import ArgValue, Origin
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from servingsim.timing.source import ArgValue, Origin
 
 
 @dataclass(frozen=True)

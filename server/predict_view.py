@@ -37,10 +37,16 @@ def show(report: PredictReport) -> None:
 
 def view(report: PredictReport) -> RenderableType:
     """The report as one renderable."""
-    sources = _numbered(report.ops)
+    numbers = _numbered(report.ops)
     lines = [*_subject(report), *_figures(report)]
-    notes = [*_coverage(report), *_sources(sources), *_missing(report), *_memory(report), *_caveats(report)]
-    return Group(*map(Text, lines), "", _table(report.ops, sources), "", *map(Text, notes))
+    notes = [
+        *_coverage(report),
+        *_sources(report, numbers),
+        *_missing(report),
+        *_memory(report),
+        *_caveats(report),
+    ]
+    return Group(*map(Text, lines), "", _table(report.ops, numbers), "", *map(Text, notes))
 
 
 def _subject(report: PredictReport) -> Iterator[str]:
@@ -71,7 +77,7 @@ def _figures(report: PredictReport) -> Iterator[str]:
         yield report.tpot_note
 
 
-def _table(ops: Sequence[OpRow], sources: dict[RowSource, int]) -> Table:
+def _table(ops: Sequence[OpRow], numbers: dict[RowSource, int]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("op", "runs", "ms", "share", "", "TFLOP/s", "GB/s", "of limit", "", "rows"):
         left = name in {"op", "", "rows"}
@@ -84,13 +90,19 @@ def _table(ops: Sequence[OpRow], sources: dict[RowSource, int]) -> Table:
             f"{row.time_ms:.3f}" if row.time_ms >= 0.1 else f"{row.time_ms:.2g}",
             f"{row.share:.1%}",
             "█" * round(BAR * row.share / largest),
-            f"{row.tflop_per_s:.2f}" if row.flops else "",
-            f"{row.gb_per_s:.0f}",
+            _rate(row.tflop_per_s) if row.flops else "",
+            _rate(row.gb_per_s),
             "" if row.efficiency is None else f"{row.efficiency:.0%}",
             "".join(MARKS[name] for name in row.coverage),
-            ",".join(str(sources[source]) for source in row.rows),
+            ",".join(str(numbers[_without_noise(source)]) for source in row.rows),
         )
     return table
+
+
+def _rate(value: float) -> str:
+    if value >= 100:
+        return f"{value:.0f}"
+    return f"{value:.3g}" if value >= 0.01 else f"{value:.4f}"
 
 
 def _count(parameters: int) -> str:
@@ -98,19 +110,29 @@ def _count(parameters: int) -> str:
 
 
 def _numbered(ops: Sequence[OpRow]) -> dict[RowSource, int]:
-    """Each source once, numbered as it appears."""
+    """Each source once, numbered as it appears; sources that differ in their noise only are one."""
     found: dict[RowSource, int] = {}
     for row in ops:
         for source in row.rows:
-            found.setdefault(source, len(found) + 1)
+            found.setdefault(_without_noise(source), len(found) + 1)
     return found
 
 
-def _sources(sources: dict[RowSource, int]) -> Iterator[str]:
-    for source, number in sources.items():
+def _without_noise(source: RowSource) -> RowSource:
+    return source.model_copy(update={"noise": None})
+
+
+def _sources(report: PredictReport, numbers: dict[RowSource, int]) -> Iterator[str]:
+    for source, number in numbers.items():
         said = [source.backend, source.origin, source.device, source.framework, source.version, source.source]
-        noise = "" if source.noise is None else f", noise {source.noise:.1%}"
-        yield f"[{number}] {', '.join(filter(None, said))}{noise}"
+        noise = [
+            each.noise
+            for row in report.ops
+            for each in row.rows
+            if each.noise is not None and _without_noise(each) == source
+        ]
+        spread = f", noise up to {max(noise):.1%}" if noise else ""
+        yield f"[{number}] {', '.join(filter(None, said))}{spread}"
 
 
 def _coverage(report: PredictReport) -> Iterator[str]:

@@ -9,8 +9,17 @@ from __future__ import annotations
 from typing import Literal
 
 ErrorCode = Literal[
-    "E_INPUT", "E_NOT_FOUND", "E_STATE", "E_PATH", "E_TOOLCHAIN", "E_NO_GPU", "E_TIMEOUT", "E_CANCELLED", "E_LIMIT",
-    "E_COVERAGE", "E_INTERNAL",
+    "E_INPUT",
+    "E_NOT_FOUND",
+    "E_STATE",
+    "E_PATH",
+    "E_TOOLCHAIN",
+    "E_NO_GPU",
+    "E_TIMEOUT",
+    "E_CANCELLED",
+    "E_LIMIT",
+    "E_COVERAGE",
+    "E_INTERNAL",
 ]
 
 
@@ -46,7 +55,11 @@ class ServingSimError(Exception):
     def facts(self) -> dict[str, str]:
         """The same as data, for structured content."""
         return {
-            "code": self.code, "message": self.what, "known": self.known, "hint": self.hint, "path": self.path,
+            "code": self.code,
+            "message": self.what,
+            "known": self.known,
+            "hint": self.hint,
+            "path": self.path,
         }
 
     def __reduce__(self) -> tuple[object, ...]:

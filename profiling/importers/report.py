@@ -35,7 +35,7 @@ class FileRead(_Report):
 
 
 class TableReport(_Report):
-    """One table. `rows_read` is the sum of the other operations, the refused, the superseded, the merged and the kept."""
+    """One table: `rows_read` = other operations + refused + superseded + merged + kept."""
 
     kind: str
     stands_for: list[str]

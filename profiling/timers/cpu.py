@@ -34,22 +34,22 @@ def clock(launch: Launch, setting: Setting, budget_s: float) -> Iterator[Draw]:
     """Draws samples by rotating through the calls, after a warm-up that is thrown away."""
     calls = itertools.cycle(launch.calls)
     launch_s = _warm_up(calls, len(launch.calls), WARM_UP_SHARE * budget_s)
-    displace = _displacer(setting) if launch.displace == "llc" else None
-    # A displaced cache is cold for one launch only.
-    batch = 1 if displace else _launches_a_sample(launch_s)
+    before = _displacer(setting) if launch.displace == "llc" else launch.between
+    # What runs before a sample tells on its first launch only.
+    batch = 1 if before else _launches_a_sample(launch_s)
     with contention.watch() as waited_ns:
 
         def draw(count: int) -> list[Sample]:
-            return [_sample(list(itertools.islice(calls, batch)), waited_ns, displace) for _ in range(count)]
+            return [_sample(list(itertools.islice(calls, batch)), waited_ns, before) for _ in range(count)]
 
         yield draw
 
 
 def _sample(
-    calls: list[Callable[[], Any]], waited_ns: Callable[[], int], displace: Callable[[], None] | None
+    calls: list[Callable[[], Any]], waited_ns: Callable[[], int], before: Callable[[], object] | None
 ) -> Sample:
-    if displace:
-        displace()
+    if before:
+        before()
     waited_before_ns = waited_ns()
     begin_ns = time.perf_counter_ns()
     for call in calls:

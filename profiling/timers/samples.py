@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 MAX_DRIFT = 0.15
 """Between the medians of the first and the last third, relative to the median of all."""
+DRIFT_ERRORS = 3.0
+"""Standard errors of that difference which noise alone hardly ever exceeds."""
 MAX_SPREAD = 2.0
 """Of the 90th over the 10th percentile."""
 MIN_CLEAN = 3
@@ -87,14 +89,14 @@ def _variation(samples_ms: Sequence[float]) -> float:
 
 
 def _drift(samples_ms: Sequence[float], median_ms: float) -> str:
-    """Samples that moved: outer thirds farther apart than the limit, their middle halves not overlapping."""
+    """Samples that moved: their outer thirds are farther apart than the limit, and than noise puts them."""
     third = len(samples_ms) // 3
     if third < 2:
         return ""
-    first, last = samples_ms[:third], samples_ms[-third:]
-    moved = (np.median(last) - np.median(first)) / median_ms
-    lower, upper = (first, last) if moved > 0 else (last, first)
-    if abs(moved) > MAX_DRIFT and np.percentile(lower, 75) < np.percentile(upper, 25):
+    first, last = np.asarray(samples_ms[:third]), np.asarray(samples_ms[-third:])
+    moved = float(np.median(last) - np.median(first)) / median_ms
+    within = np.sqrt((first.var(ddof=1) + last.var(ddof=1)) / third) / median_ms
+    if abs(moved) > max(MAX_DRIFT, DRIFT_ERRORS * MEDIAN_ERROR * within):
         return f"drift: the last third of the samples differs from the first by {moved:+.0%}"
     return ""
 

@@ -39,7 +39,7 @@ def import_rows(path: Path) -> str:
 
     if not path.exists():
         with Store.open(path, create=True) as store:
-            IMPORTER.run(store, system=SYSTEM, stack=STACK, tables=TABLES)
+            IMPORTER.run(store, system=SYSTEM, stack=STACK, table=TABLES)
     return f"rows of {SYSTEM}, {STACK}, imported from aiconfigurator-core"
 
 

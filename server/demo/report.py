@@ -24,9 +24,9 @@ class CaseResult(_Report):
 
     label: str
     rounds: list[RoundResult]
-    predicted_ms: float = Field(description="median over rounds")
-    measured_ms: float = Field(description="median over rounds")
-    measured_spread: float = Field(description="(largest - smallest) / median of the rounds' measured times")
+    predicted_ms: float = Field(description="from the rows of all rounds together")
+    measured_ms: float = Field(description="median over the rounds that nothing disturbed, or over all")
+    measured_spread: float = Field(description="(largest - smallest) / median of those rounds")
     error: float = Field(description="predicted_ms / measured_ms - 1")
     worst_error: float = Field(description="the round with the largest error")
     host_ms: float = Field(description="part of predicted_ms that is the host's")

@@ -120,7 +120,9 @@ def _fitting_cache(kind: KernelKind[Any, Any]) -> CacheKind:
         raise ServingSimError(
             f"{kind.kind} has {len(kind.axes)} axes ({', '.join(kind.axes)}), its cache is {cache.name!r}",
             code="E_STATE",
-            known=f"{cache.name} reads {least} axes" if least == most else f"{cache.name} reads {least} to {most}",
+            known=f"{cache.name} reads {least} axes"
+            if least == most
+            else f"{cache.name} reads {least} to {most}",
             hint="choose another `cache` for the kind",
         )
     return cache

@@ -20,6 +20,8 @@ IntArray = npt.NDArray[np.int64]
 
 STRAIGHT = 1e-9
 """Bends below this are rounding: the axis is affine."""
+BEATEN = 1 - 1e-12
+"""Keeps a limit that a row has beaten below that row, whatever the rounding."""
 
 
 @dataclass(frozen=True)
@@ -88,23 +90,20 @@ def build_table(
     work_ms, limit_ms = context.work_ms(coords), context.limit_ms(coords)
     lines = _lines(coords, order, context, bent=bent)
     outer = len(lines.value) - len(time_ms)
-    time_all, work_all = (np.concatenate([np.zeros(outer), each]) for each in (time_ms, work_ms))
+    innermost = np.stack([time_ms, time_ms, work_ms], axis=1)
+    measured = np.vstack([np.zeros((outer, innermost.shape[1])), innermost])
     only = [float(column[0]) if (column == column[0]).all() else np.nan for column in coords.T]
     beaten = np.divide(time_ms, limit_ms, out=np.ones_like(time_ms), where=limit_ms > 0)
     return Table(
         order=order.astype(np.int64),
         start=lines.start,
         child=lines.child,
-        value=lines.value,
-        bend=lines.bend,
-        time_ms=time_all,
-        anchor_ms=time_all,
-        work_ms=work_all,
+        cells=np.ascontiguousarray(np.column_stack([lines.value, lines.bend, measured])),
         pinned=np.array(only),
         tile=float(tile),
         rule=rule,
         floor_ms=float(context.floor_ms),
-        limit_share=float(min(1.0, beaten.min())),
+        limit_share=1.0 if beaten.min() >= 1 else float(beaten.min()) * BEATEN,
     )
 
 
@@ -127,7 +126,9 @@ def _lines(coords: FloatArray, order: IntArray, context: CacheContext, *, bent: 
         innermost = level == len(order) - 1
         child.append(np.full(len(firsts), -1) if innermost else next_line + np.arange(len(firsts)))
         value.append(coords[firsts, axis])
-        bend.append(_cell_bends(coords, firsts, begins, int(axis), context) if bent else np.zeros(len(firsts)))
+        bend.append(
+            _cell_bends(coords, firsts, begins, int(axis), context) if bent else np.zeros(len(firsts))
+        )
         begins, offset, next_line = firsts, offset + len(firsts), next_line + len(firsts)
     start.append(np.array([offset]))
     return _Lines(
@@ -154,7 +155,9 @@ def _cell_bends(
     return bends
 
 
-def _bends(points: FloatArray, axis: int, low: FloatArray, high: FloatArray, context: CacheContext) -> FloatArray:
+def _bends(
+    points: FloatArray, axis: int, low: FloatArray, high: FloatArray, context: CacheContext
+) -> FloatArray:
     """How far work bends away from affine between `low` and `high` along an axis, at the given points.
 
     With w the share of the cell's work that is done at its middle, 4·(w - 1/2): -1 for x^2 from 0, 0 for a + b·x.

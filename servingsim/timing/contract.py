@@ -9,15 +9,18 @@ grid coordinate back to the Input that it stands for.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from servingsim.errors import ServingSimError
-from servingsim.timing.source import ArgValue, FloatArray
-from servingsim.timing.work.amount import Work
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from servingsim.timing.source import ArgValue, FloatArray
+    from servingsim.timing.work.amount import Work
 
 MAX_FEASIBLE_COORDINATES = 500
 """R.2: the design ceiling of a cache grid for one resolved Config, after the mask, before backends."""
@@ -44,7 +47,9 @@ class KernelConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     gpu_name: str = Field(min_length=1, description="device key whose rows are used")
-    backends: tuple[str, ...] = Field((), description="candidates, best wins; empty: every backend that has rows")
+    backends: tuple[str, ...] = Field(
+        (), description="candidates, best wins; empty: every backend that has rows"
+    )
 
 
 class KernelInput(BaseModel):

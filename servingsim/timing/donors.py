@@ -12,9 +12,10 @@ Of several brackets the one with the outer fields exact is taken: along k at the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from servingsim.timing.cache import Points
 
@@ -81,7 +82,7 @@ def donate(
         None where the rows say nothing about the shape: one value of a field only, or no common coordinate.
     """
     columns = np.stack([rows.args[field] for field in fields], axis=1)
-    shapes, group = np.unique(columns, axis=0, return_inverse=True)
+    shapes, group = _distinct(columns)
     pinned = (shapes == shapes[0]).all(axis=0)
     if (pinned & (shapes[0] != wanted)).any():
         return None
@@ -91,16 +92,29 @@ def donate(
         reached = plan = _nearest(shapes, wanted)
     donors = tuple(sorted(set(_donors(plan))))
     coords = np.stack([rows.args[axis] for axis in context.axes], axis=1)
-    members = {shape: group.ravel() == int(np.flatnonzero((shapes == shape).all(axis=1))[0]) for shape in donors}
+    members = {
+        shape: group.ravel() == int(np.flatnonzero((shapes == shape).all(axis=1))[0]) for shape in donors
+    }
     known = {shape: Points(coords[own], rows.time_ms[own]) for shape, own in members.items()}
     at, times = _common(known, cache, context, work_of)
     if not len(at):
         return None
     time_ms = _mixed(plan, reached, times, lambda shape: work_of(shape, at))
     if reached != wanted:
-        time_ms = time_ms * work_of(wanted, at) / work_of(reached, at)
+        scaled_ms = time_ms * work_of(wanted, at) / work_of(reached, at)
+        time_ms = np.maximum(scaled_ms, np.minimum(context.floor_ms, time_ms))
     points = Points(at, np.maximum(time_ms, context.limit_ms(at)))
     return Donated(points, donors, outside=reached != wanted or _widest(plan) > WIDE)
+
+
+def _distinct(columns: FloatArray) -> tuple[FloatArray, npt.NDArray[np.int64]]:
+    """Distinct rows, sorted, and the index of each row's own among them."""
+    code = np.zeros(len(columns), dtype=np.int64)
+    for column in columns.T:
+        values, index = np.unique(column, return_inverse=True)
+        code = code * len(values) + index
+    _, first, group = np.unique(code, return_index=True, return_inverse=True)
+    return columns[first], group
 
 
 def bracket(shapes: FloatArray, wanted: Shape, known: Shape = ()) -> Plan | None:
@@ -190,4 +204,3 @@ def _mixed(
     weight = np.clip(np.divide(here - low, span, out=np.full_like(span, 0.5), where=span > 0), 0.0, 1.0)
     below, above = (_mixed(each, wanted, times, work) for each in (plan.below, plan.above))
     return below + weight * (above - below)
-

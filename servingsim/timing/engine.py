@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from servingsim.errors import ServingSimError
+from servingsim.errors import CoverageError
 from servingsim.timing.backend_table import BackendTable, build_table_of, filled
 from servingsim.timing.cache import FlagArray, checked_coords
 from servingsim.timing.coverage import NO_COVERAGE
@@ -22,7 +22,6 @@ from servingsim.timing.remedy import command, no_rows
 from servingsim.timing.source import Provenance
 
 if TYPE_CHECKING:
-    from servingsim.errors import CoverageError
     from servingsim.timing.contract import Coords, KernelConfig, KernelInput, KernelKind
     from servingsim.timing.source import ArgValue, FloatArray, TimingSource
     from servingsim.timing.work.amount import Work
@@ -44,6 +43,13 @@ class KernelEval(NamedTuple):
     time_ms: FloatArray
     flags: FlagArray
     backend: npt.NDArray[np.int8]
+
+
+class _Asked(NamedTuple):
+    coords: FloatArray
+    work: Work
+    work_ms: FloatArray
+    limit_ms: FloatArray
 
 
 @dataclass(frozen=True)
@@ -106,19 +112,24 @@ class Kernel:
             CoverageError: A point that no backend's rows can answer, where that is refused.
             ServingSimError: Coordinates of another shape, or that are no sizes.
         """
-        coords = checked_coords(coords, self.kind.kind, self.kind.axes)
-        work = self.kind.work(self.config, coords)
-        work_ms = filled(self.limits.work_ms(work), coords)
-        limit_ms = filled(self.limits.limit_ms(work), coords)
+        asked = self._asked(coords)
         best = KernelEval(
-            np.full(len(coords), np.inf),
-            np.full(len(coords), NO_COVERAGE, dtype=np.uint8),
-            np.full(len(coords), ESTIMATED, dtype=np.int8),
+            np.full(len(asked.coords), np.inf),
+            np.full(len(asked.coords), NO_COVERAGE, dtype=np.uint8),
+            np.full(len(asked.coords), ESTIMATED, dtype=np.int8),
         )
         for index, table in enumerate(self.tables):
-            _keep_better(best, index, *table.try_eval(coords, work_ms, limit_ms))
-        self._answer_the_rest(best, coords, work)
+            _keep_better(best, index, *table.try_eval(asked.coords, asked.work_ms, asked.limit_ms))
+        self._answer_the_rest(best, asked)
         return best
+
+    def times_by_backend(self, coords: FloatArray) -> dict[str, FloatArray]:
+        """What each backend's rows say at coordinates [N, axes], NaN where they cannot: what the pick is made from."""
+        asked = self._asked(coords)
+        return {
+            table.backend: table.try_eval(asked.coords, asked.work_ms, asked.limit_ms)[0]
+            for table in self.tables
+        }
 
     def project(self, call: KernelInput) -> Coords:
         """An Input as coordinates."""
@@ -145,7 +156,11 @@ class Kernel:
         """Where an estimated answer comes from."""
         formula = (
             f"max(FLOPs / {self.limits.flops_per_s:.4g} per s, bytes / {self.limits.memory_bytes_per_s:.4g} per s"
-            + (f", link bytes / {self.limits.link_bytes_per_s:.4g} per s" if self.limits.link_bytes_per_s else "")
+            + (
+                f", link bytes / {self.limits.link_bytes_per_s:.4g} per s"
+                if self.limits.link_bytes_per_s
+                else ""
+            )
             + f") + {self.floor_ms:.4g} ms, the device's fastest row"
         )
         return Provenance("estimated", self.config.gpu_name, "", source=formula)
@@ -154,33 +169,43 @@ class Kernel:
         """Grid points that no candidate backend has a row of, as args, with the backend to measure them with."""
         measured = {tuple(row) for table in self.tables for row in table.measured.tolist()}
         backend = next(iter([*(table.backend for table in self.tables), *self.config.backends]), None)
-        named = {} if backend is None else {"backend": backend}
+        named: dict[str, ArgValue] = {} if backend is None else {"backend": backend}
         return [
             self.kind.payload(self.config, coords) | named
             for coords in self.kind.feasible_coordinates(self.config)
             if tuple(map(float, coords)) not in measured
         ]
 
-    def _answer_the_rest(self, best: KernelEval, coords: FloatArray, work: Work) -> None:
+    def _asked(self, coords: FloatArray) -> _Asked:
+        coords = checked_coords(coords, self.kind.kind, self.kind.axes)
+        work = self.kind.work(self.config, coords)
+        return _Asked(
+            coords,
+            work,
+            filled(self.limits.work_ms(work), coords),
+            filled(self.limits.limit_ms(work), coords),
+        )
+
+    def _answer_the_rest(self, best: KernelEval, asked: _Asked) -> None:
+        """Points that no table answered: estimated, or refused."""
         rest = best.backend == ESTIMATED
         if not rest.any():
             return
         if self.on_missing == "refuse":
-            raise self._refusal(coords[rest])
+            raise self._refusal(asked.coords[rest])
         if not self.limits.known:
-            raise ServingSimError(
-                f"{self.name}: no row answers and no limit of {self.config.gpu_name!r} is known to estimate from",
-                code="E_COVERAGE",
+            raise CoverageError(
+                f"{self.name}: no row answers, and no limit of {self.config.gpu_name!r} is known to estimate from",
                 hint=command(self.kind, self.config, next(iter(self.config.backends), "")),
             )
-        best.time_ms[rest] = (filled(self.limits.roofline_ms(work), coords) + self.floor_ms)[rest]
+        estimated_ms = filled(self.limits.roofline_ms(asked.work), asked.coords) + self.floor_ms
+        best.time_ms[rest] = estimated_ms[rest]
 
-    def _refusal(self, coords: FloatArray) -> CoverageError | ServingSimError:
-        for table in self.tables:
-            refusal = table.cache.refusal(coords)
-            if refusal is not None:
-                return refusal
-        return ServingSimError(f"{self.name}: no answer", code="E_INTERNAL")
+    def _refusal(self, coords: FloatArray) -> CoverageError:
+        """Why the first table refuses: where no table answers, each has a reason."""
+        refusals = (table.cache.refusal(coords) for table in self.tables)
+        found = next((refusal for refusal in refusals if refusal is not None), None)
+        return found or CoverageError(f"{self.name}: no row answers")
 
 
 def _keep_better(best: KernelEval, index: int, time_ms: FloatArray, flags: FlagArray) -> None:

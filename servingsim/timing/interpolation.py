@@ -15,7 +15,7 @@ products, quotients and comparisons, no fused or reordered arithmetic.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numba import njit
@@ -23,6 +23,8 @@ from numba import njit
 from servingsim.timing.coverage import EXTRAPOLATED, NO_COVERAGE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     from servingsim.timing.source import FloatArray
@@ -36,11 +38,30 @@ missing corner's weight u·v is at most a quarter.
 """
 HARD = 2.0
 
+CELL_COLUMNS = 5
+VALUE, BEND, TIME_MS, ANCHOR_MS, WORK_MS = range(CELL_COLUMNS)
+"""Columns of a value's row: the value; the bend of the cell that begins at it; and, innermost only, the measured time,
+the time from which the cells beside it are interpolated, and the necessary work."""
+
 SCRATCH_COLUMNS = 7
 MODE, POSITION, WEIGHT, BEYOND, LOW_MS, LOW_WORK_MS, LOW_HELD = range(SCRATCH_COLUMNS)
 """Columns of a level's row in the scratch array."""
 ALONE, LOWER, UPPER = 0.0, 1.0, 2.0
 """Modes of a level: one inner line answers; the lower of two is being asked; the upper is."""
+
+
+Function = TypeVar("Function", bound="Callable[..., Any]")
+
+
+# Divisors are never 0 here: checking for it costs more than the rest. Inlined calls pass no tables about.
+def _compiled(function: Function) -> Function:
+    compiled: Function = njit(cache=True, error_model="numpy")(function)
+    return compiled
+
+
+def _inlined(function: Function) -> Function:
+    compiled: Function = njit(cache=True, error_model="numpy", inline="always")(function)
+    return compiled
 
 
 class Table(NamedTuple):
@@ -50,11 +71,7 @@ class Table(NamedTuple):
         order: Axis that each nesting level reads, [D].
         start: Line `i` holds values `start[i]:start[i+1]`, [L + 1]; line 0 is the outermost.
         child: Line behind each value; -1 innermost, [P].
-        value: Axis values, ascending within a line, [P].
-        bend: Of the cell that begins at each value, [P].
-        time_ms: Measured time, innermost values only, [P].
-        anchor_ms: Time from which the cells beside it are interpolated, [P].
-        work_ms: Necessary work at each point, [P].
+        cells: One row a value, ascending within a line, [P, CELL_COLUMNS].
         pinned: The only value of an axis, NaN where it has several, [D].
         tile: Rows that a kernel computes at once along the innermost axis; 0: no such steps.
         rule: WORK_LINEAR or NEXT_UP.
@@ -65,11 +82,7 @@ class Table(NamedTuple):
     order: npt.NDArray[np.int64]
     start: npt.NDArray[np.int64]
     child: npt.NDArray[np.int64]
-    value: FloatArray
-    bend: FloatArray
-    time_ms: FloatArray
-    anchor_ms: FloatArray
-    work_ms: FloatArray
+    cells: FloatArray
     pinned: FloatArray
     tile: float
     rule: int
@@ -77,7 +90,7 @@ class Table(NamedTuple):
     limit_share: float
 
 
-@njit(cache=True)
+@_compiled
 def eval_many(
     table: Table,
     coords: FloatArray,
@@ -92,11 +105,11 @@ def eval_many(
         time_ms[i], flags[i] = eval_point(table, coords[i], work_ms[i], limit_ms[i], scratch)
 
 
-@njit(cache=True)
+@_inlined
 def eval_point(
     table: Table, coords: FloatArray, work_ms: float, limit_ms: float, scratch: FloatArray
 ) -> tuple[float, int]:
-    """One point, without allocation: what a compiled loop calls.
+    """One point, without allocation: what a compiled loop calls (at one place: the code is inlined there).
 
     Args:
         table: The lines.
@@ -123,7 +136,7 @@ def eval_point(
     return max(time_ms, limit_ms * table.limit_share), flags
 
 
-@njit(cache=True)
+@_inlined
 def _walk(table: Table, coords: FloatArray, scratch: FloatArray) -> tuple[float, float, float]:
     """Time, work and held share of the point: down to the innermost lines and up again, without recursion.
 
@@ -150,23 +163,23 @@ def _walk(table: Table, coords: FloatArray, scratch: FloatArray) -> tuple[float,
             time_ms, work_ms, held = _leave(row, time_ms, work_ms, held)
 
 
-@njit(cache=True)
+@_inlined
 def _enter(table: Table, line: int, x: float, row: FloatArray) -> int:
     """Place the coordinate on an outer line, note it in the level's row, and say which line is next."""
     begin, end = table.start[line], table.start[line + 1]
-    upper = _first_at_least(table.value, begin, end, x)
-    if upper < end and table.value[upper] == x:
+    upper = _first_at_least(table.cells, begin, end, x)
+    if upper < end and table.cells[upper, VALUE] == x:
         row[MODE], row[BEYOND] = ALONE, 0.0
-        return table.child[upper]
+        return int(table.child[upper])
     if upper in (begin, end):
         edge = begin if upper == begin else end - 1
-        row[MODE], row[BEYOND] = ALONE, _beyond(table.value[edge], x)
-        return table.child[edge]
+        row[MODE], row[BEYOND] = ALONE, _beyond(table.cells[edge, VALUE], x)
+        return int(table.child[edge])
     row[MODE], row[POSITION], row[WEIGHT] = LOWER, upper, _weight(table, upper, x)
-    return table.child[upper - 1]
+    return int(table.child[upper - 1])
 
 
-@njit(cache=True)
+@_inlined
 def _leave(row: FloatArray, time_ms: float, work_ms: float, held: float) -> tuple[float, float, float]:
     """What an outer line makes of its inner lines' answers.
 
@@ -176,64 +189,69 @@ def _leave(row: FloatArray, time_ms: float, work_ms: float, held: float) -> tupl
     if row[MODE] == ALONE:
         return time_ms, work_ms, HARD if held > 0.0 else row[BEYOND]
     weight, low_ms, low_work_ms, low_held = row[WEIGHT], row[LOW_MS], row[LOW_WORK_MS], row[LOW_HELD]
-    if low_held > 0.0 and held > 0.0:
-        both = HARD
-    else:
-        both = (1.0 - weight) * min(low_held, 1.0) + weight * min(held, 1.0)
-    return low_ms + weight * (time_ms - low_ms), low_work_ms + weight * (work_ms - low_work_ms), both
+    share = (1.0 - weight) * min(low_held, 1.0) + weight * min(held, 1.0)
+    return (
+        low_ms + weight * (time_ms - low_ms),
+        low_work_ms + weight * (work_ms - low_work_ms),
+        HARD if low_held > 0.0 and held > 0.0 else share,
+    )
 
 
-@njit(cache=True)
+@_inlined
 def _on_line(table: Table, line: int, x: float) -> tuple[float, float, float]:
     """Time, work and held share on an innermost line."""
     begin, end = table.start[line], table.start[line + 1]
-    upper = _first_at_least(table.value, begin, end, x)
-    if upper < end and (table.value[upper] == x or table.rule == NEXT_UP):
-        return table.time_ms[upper], table.work_ms[upper], 0.0
+    upper = _first_at_least(table.cells, begin, end, x)
+    if upper < end and (table.cells[upper, VALUE] == x or table.rule == NEXT_UP):
+        return table.cells[upper, TIME_MS], table.cells[upper, WORK_MS], 0.0
     if upper in (begin, end):
         edge = begin if upper == begin else end - 1
-        return table.time_ms[edge], table.work_ms[edge], _beyond(table.value[edge], x)
+        return table.cells[edge, TIME_MS], table.cells[edge, WORK_MS], _beyond(table.cells[edge, VALUE], x)
     return _between(table, upper, x)
 
 
-@njit(cache=True)
+@_inlined
 def _between(table: Table, upper: int, x: float) -> tuple[float, float, float]:
     """A point inside an innermost cell."""
     lower = upper - 1
     if table.tile > 0.0 and x > table.tile:
         # The last, partly filled tile costs a whole one.
-        x = min(math.ceil(x / table.tile) * table.tile, table.value[upper])
-        if x == table.value[upper]:
-            return table.time_ms[upper], table.work_ms[upper], 0.0
+        x = min(math.ceil(x / table.tile) * table.tile, table.cells[upper, VALUE])
+        if x == table.cells[upper, VALUE]:
+            return table.cells[upper, TIME_MS], table.cells[upper, WORK_MS], 0.0
     weight = _weight(table, upper, x)
-    time_ms = table.anchor_ms[lower] + weight * (table.anchor_ms[upper] - table.anchor_ms[lower])
+    time_ms = table.cells[lower, ANCHOR_MS] + weight * (
+        table.cells[upper, ANCHOR_MS] - table.cells[lower, ANCHOR_MS]
+    )
     # Anchors may lie outside the measured ends, an answer between them may not: monotone stays monotone.
-    least_ms = min(table.time_ms[lower], table.time_ms[upper])
-    most_ms = max(table.time_ms[lower], table.time_ms[upper])
-    work_ms = table.work_ms[lower] + weight * (table.work_ms[upper] - table.work_ms[lower])
+    least_ms = min(table.cells[lower, TIME_MS], table.cells[upper, TIME_MS])
+    most_ms = max(table.cells[lower, TIME_MS], table.cells[upper, TIME_MS])
+    work_ms = table.cells[lower, WORK_MS] + weight * (
+        table.cells[upper, WORK_MS] - table.cells[lower, WORK_MS]
+    )
     return min(max(time_ms, least_ms), most_ms), work_ms, 0.0
 
 
-@njit(cache=True)
+@_inlined
 def _weight(table: Table, upper: int, x: float) -> float:
     """Weight of the upper end of a cell."""
-    low = table.value[upper - 1]
-    u = (x - low) / (table.value[upper] - low)
-    return u + table.bend[upper - 1] * u * (1.0 - u)
+    low = table.cells[upper - 1, VALUE]
+    u = (x - low) / (table.cells[upper, VALUE] - low)
+    return float(u + table.cells[upper - 1, BEND] * u * (1.0 - u))
 
 
-@njit(cache=True)
+@_inlined
 def _beyond(edge: float, x: float) -> float:
     """How far beyond a line's end, in doublings of it, at most 1."""
     return min(1.0, abs(x - edge) / max(edge, 1e-9))
 
 
-@njit(cache=True)
-def _first_at_least(value: FloatArray, begin: int, end: int, x: float) -> int:
+@_inlined
+def _first_at_least(cells: FloatArray, begin: int, end: int, x: float) -> int:
     """First position in [begin, end) whose value is not below x; `end` where there is none."""
     while begin < end:
         middle = (begin + end) // 2
-        if value[middle] < x:
+        if cells[middle, VALUE] < x:
             begin = middle + 1
         else:
             end = middle

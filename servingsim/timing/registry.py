@@ -86,7 +86,9 @@ def _collect(folder: str, attribute: str, cls: type[Any], name_of: Any) -> dict[
                 hint="rename or remove one",
             )
         if name != path.stem:
-            raise _refused(path, f"{attribute} is named {name!r}, its file {path.stem!r}", "give both one name")
+            raise _refused(
+                path, f"{attribute} is named {name!r}, its file {path.stem!r}", "give both one name"
+            )
         found[name] = (defined, path)
     return {name: found[name][0] for name in sorted(found)}
 

@@ -50,9 +50,9 @@ def _spec(kind: KernelKind[Any, Any], config: KernelConfig) -> dict[str, Any]:
         first = feasible[0]
         line = [point[-1] for point in feasible if point[:-1] == first[:-1]]
         grid = (*((value,) for value in first[:-1]), tuple(line))
-    swept = {
+    swept: dict[str, Any] = {
         axis: values[0] if len(values) == 1 else list(values)
         for axis, values in zip(kind.axes, grid, strict=True)
     }
-    values = kind.fixed(config) | swept
-    return {name: values.pop(name) for name in kind.args} | values
+    spec = kind.fixed(config) | swept
+    return {name: spec.pop(name) for name in kind.args} | spec

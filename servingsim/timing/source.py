@@ -118,10 +118,10 @@ class MemorySource:
 
     def device(self, name: str) -> DeviceSpec:
         """The device of that key."""
-
-
         if name not in self.devices:
-            raise ServingSimError(f"unknown device {name!r}", code="E_NOT_FOUND", known=", ".join(sorted(self.devices)))
+            raise ServingSimError(
+                f"unknown device {name!r}", code="E_NOT_FOUND", known=", ".join(sorted(self.devices))
+            )
         return self.devices[name]
 
     def backends(self, kind: str, device: str) -> tuple[str, ...]:
@@ -148,7 +148,9 @@ class MemorySource:
 
     def fastest_ms(self, device: str) -> float:
         """The shortest time of any row on the device."""
-        return min((ms for key, rows in self._rows.items() if key[1] == device for _, ms in rows), default=0.0)
+        return min(
+            (ms for key, rows in self._rows.items() if key[1] == device for _, ms in rows), default=0.0
+        )
 
     def host_overhead(self, device: str, stack: str) -> HostOverhead | None:
         """The host's part of an iteration."""

@@ -36,7 +36,7 @@ def attention_section(site: BuildSite, rank: DecoderShape, layers: str, window_s
         *_qk_norms(site, rank, at),
         _rope(site, rank, at),
         _kv_append(site, rank, at),
-        site.attention(f"{at}.attention", rank, window_size),
+        site.attention(at, rank, window_size),
         site.gemm(f"{at}.o_proj", n=hidden, k=rank.q_size, dtype=rank.gemm_dtype),
         *_meeting(site, rank, at),
         *_residual(site, rank, at),

@@ -7,25 +7,22 @@ it by and the domain to cover.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from servingsim.ops.atomic import Op
 from servingsim.ops.attention.dense import DenseAttention, DenseAttentionConfig
 from servingsim.timing.engine import Kernel
 from servingsim.timing.kernels.all_reduce import KERNEL as ALL_REDUCE
-from servingsim.timing.kernels.all_reduce import AllReduceConfig
 from servingsim.timing.kernels.elementwise import KERNEL as ELEMENTWISE
-from servingsim.timing.kernels.elementwise import ElementwiseConfig
 from servingsim.timing.kernels.rms_norm import KERNEL as RMS_NORM
-from servingsim.timing.kernels.rms_norm import RmsNormConfig
 from servingsim.timing.kernels.single_gemm import KERNEL as SINGLE_GEMM
-from servingsim.timing.kernels.single_gemm import SingleGemmConfig
 from servingsim.timing.slot_inputs import CONTEXT_TOKENS, SAMPLED_POSITIONS, TOTAL_TOKENS
 from servingsim.timing.work.amount import dtype_bytes
+from servingsim.validation import parse
 from servingsim.worklets.routing import candidates
 
 if TYPE_CHECKING:
-    from servingsim.timing.contract import Dtype
+    from servingsim.timing.contract import Dtype, KernelKind
     from servingsim.timing.engine import OnMissing
     from servingsim.timing.fields import ElementwiseOp
     from servingsim.timing.slot_inputs import SlotInput
@@ -57,29 +54,16 @@ class BuildSite:
 
     def gemm(self, name: str, *, n: int, k: int, dtype: Dtype, sampled_only: bool = False) -> Op:
         """A linear layer over all new tokens, or over the sampled positions only."""
-        config = SingleGemmConfig(
-            gpu_name=self.device,
-            backends=self._candidates("single_gemm"),
-            n=n,
-            k=k,
-            dtype=dtype,
-            max_m=self.bounds.max_num_seqs if sampled_only else self.bounds.max_num_tokens,
-        )
-        kernel = Kernel.build(name, SINGLE_GEMM, config, self.source, on_missing=self.on_missing)
+        max_m = self.bounds.max_num_seqs if sampled_only else self.bounds.max_num_tokens
+        kernel = self._kernel(name, SINGLE_GEMM, n=n, k=k, dtype=dtype, max_m=max_m)
         return Op(name, kernel, SAMPLED_POSITIONS if sampled_only else TOTAL_TOKENS)
 
     def norm(
         self, name: str, *, hidden_size: int, dtype: Dtype, rows: int = 1, hosts: tuple[str, ...] = ()
     ) -> Op:
         """An RMSNorm over `rows` rows of `hidden_size` for each new token."""
-        config = RmsNormConfig(
-            gpu_name=self.device,
-            backends=self._candidates("rms_norm"),
-            hidden_size=hidden_size,
-            dtype=dtype,
-            max_num_tokens=self.bounds.max_num_tokens * rows,
-        )
-        kernel = Kernel.build(name, RMS_NORM, config, self.source, on_missing=self.on_missing)
+        most = self.bounds.max_num_tokens * rows
+        kernel = self._kernel(name, RMS_NORM, hidden_size=hidden_size, dtype=dtype, max_num_tokens=most)
         return Op(name, kernel, TOTAL_TOKENS, width=rows, hosts=hosts)
 
     def elementwise(
@@ -105,30 +89,22 @@ class BuildSite:
             launches: Identical launches in a row.
         """
         whole_context = slot_input is CONTEXT_TOKENS
-        width = dtype_bytes(dtype)
-        config = ElementwiseConfig(
-            gpu_name=self.device,
-            backends=self._candidates("elementwise", op),
+        kernel = self._kernel(
+            name,
+            ELEMENTWISE,
             op=op,
-            input_bytes_per_token=round(read * width),
-            output_bytes_per_token=round(written * width),
+            input_bytes_per_token=round(read * dtype_bytes(dtype)),
+            output_bytes_per_token=round(written * dtype_bytes(dtype)),
             dtype=dtype,
             max_num_tokens=self.bounds.max_kv_tokens if whole_context else self.bounds.max_num_tokens,
         )
-        kernel = Kernel.build(name, ELEMENTWISE, config, self.source, on_missing=self.on_missing)
         return Op(name, kernel, slot_input, launches=launches)
 
     def all_reduce(self, name: str, *, num_ranks: int, elements: int, dtype: Dtype) -> Op:
         """The sum over ranks of `elements` for each new token, an op of its own (INV-6.1)."""
         token_bytes = elements * dtype_bytes(dtype)
-        config = AllReduceConfig(
-            gpu_name=self.device,
-            backends=self._candidates("all_reduce"),
-            num_ranks=num_ranks,
-            dtype=dtype,
-            max_message_bytes=round(self.bounds.max_num_tokens * token_bytes),
-        )
-        kernel = Kernel.build(name, ALL_REDUCE, config, self.source, on_missing=self.on_missing)
+        most = round(self.bounds.max_num_tokens * token_bytes)
+        kernel = self._kernel(name, ALL_REDUCE, num_ranks=num_ranks, dtype=dtype, max_message_bytes=most)
         return Op(name, kernel, TOTAL_TOKENS, width=token_bytes)
 
     def attention(self, name: str, rank: DecoderShape, window_size: int) -> DenseAttention:
@@ -149,6 +125,12 @@ class BuildSite:
             decode_backends=self._candidates("attention_decode"),
         )
         return DenseAttention.build(name, config, self.source, on_missing=self.on_missing)
+
+    def _kernel(self, name: str, kind: KernelKind[Any, Any], **fields: int | str) -> Kernel:
+        """A kernel of this site; what its Config does not allow is refused under the op's name."""
+        routed = {"gpu_name": self.device, "backends": self._candidates(kind.kind, str(fields.get("op", "")))}
+        config = parse(kind.config, routed | fields, where=f"{name} ({kind.kind})")
+        return Kernel.build(name, kind, config, self.source, on_missing=self.on_missing)
 
     def _candidates(self, kind: str, op: str = "") -> tuple[str, ...]:
         present = self.source.backends(kind, self.device)

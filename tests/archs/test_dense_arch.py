@@ -49,8 +49,8 @@ def test_leaves_of_the_vllm_stack_on_two_ranks() -> None:
         "layers.attention.qkv_proj single_gemm n=48 k=64 dtype=bf16 at total_tokens",
         f"layers.attention.rope {sizes.format('rope', 80, 80)}",
         f"layers.attention.kv_append {sizes.format('copy', 32, 32)}",
-        f"layers.attention.attention.prefill attention_prefill {heads}",
-        f"layers.attention.attention.decode attention_decode {heads}",
+        f"layers.attention.prefill attention_prefill {heads}",
+        f"layers.attention.decode attention_decode {heads}",
         "layers.attention.o_proj single_gemm n=64 k=32 dtype=bf16 at total_tokens",
         f"layers.attention.all_reduce {meeting}",
         f"layers.mlp.norm {norm}",
@@ -77,8 +77,8 @@ def test_leaves_of_the_eager_transformers_stack() -> None:
         "attention.k_norm rms_norm",
         "attention.rope elementwise",
         "attention.kv_append elementwise",
-        "attention.attention.prefill attention_prefill",
-        "attention.attention.decode attention_decode",
+        "attention.prefill attention_prefill",
+        "attention.decode attention_decode",
         "attention.o_proj single_gemm",
         "attention.residual_add elementwise",
         "mlp.norm rms_norm",
@@ -116,8 +116,8 @@ def test_sliding_layers_are_their_own_group() -> None:
         if leaf.kind == "attention_decode"
     }
     assert windows == {
-        "layers.attention.attention.decode": "0",
-        "sliding_layers.attention.attention.decode": "128",
+        "layers.attention.decode": "0",
+        "sliding_layers.attention.decode": "128",
     }
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from servingsim.timing.engine import Kernel
 
 from servingsim.errors import ServingSimError
 from servingsim.ops.atomic import Op
 from servingsim.timing.batch import Batch, Batches
 from servingsim.timing.cost_tree import CostTreeBuilder, Evaluator, Scale, flatten
+from servingsim.timing.engine import Kernel
 from servingsim.timing.kernels.single_gemm import KERNEL, SingleGemmConfig
 from servingsim.timing.slot_inputs import COUNT, PREFILL_REQUESTS, TOTAL_TOKENS, SlotInput, total_tokens
 from servingsim.timing.source import DeviceSpec, MemorySource

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from profiling.source import StoreSource
 from profiling.specs import read_specs
 from profiling.store import Store
 from server.cli import cli
+from server.measuring import local_device
 from servingsim.archs.hf_config import read_facts
 from servingsim.archs.stacks.transformers import STACK as TRANSFORMERS
 from servingsim.sim.evaluate import evaluate
@@ -25,6 +27,7 @@ from servingsim.sim.report import PredictReport
 from servingsim.timing.batch import Batch
 
 CONFIG = Path(__file__).resolve().parents[1] / "fixtures" / "configs" / "llama_small.json"
+TINY = CONFIG.with_name("llama_tiny.json")
 DEVICE = "Test CPU [2 threads]"
 BATCH = Batch.of([(16,)], [33, 33])
 ARGS = ("--prefill", "16", "--decode", "32x2", "--stack", "transformers", "--device", DEVICE)
@@ -185,6 +188,18 @@ def test_a_bad_batch_file_is_refused(db: Path, tmp_path: Path, text: str, messag
     assert message in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("field", "value"), [("hidden_size", 2**24), ("num_attention_heads", 2**13), ("head_dim", 2**20)]
+)
+def test_a_config_of_absurd_sizes_is_refused(db: Path, tmp_path: Path, field: str, value: int) -> None:
+    """Defect: a size that passes the config's door ends in a traceback of a kernel's Config."""
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(json.loads(CONFIG.read_text()) | {field: value, "vocab_size": 2**24}))
+    result = run(config, *ARGS, "--db", db)
+    assert result.exit_code == 2
+    assert str(value) in result.stderr or "16777216" in result.stderr
+
+
 @pytest.mark.parametrize("content", ['{"model_type": "llama", "hidd', "", "[]", '{"model_type": "llama"}'])
 def test_a_bad_config_is_refused_as_json_where_json_is_wanted(db: Path, tmp_path: Path, content: str) -> None:
     config = tmp_path / "config.json"
@@ -213,3 +228,19 @@ def test_a_foreign_file_is_left_alone(tmp_path: Path) -> None:
 def test_the_default_database_comes_from_the_environment(db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVINGSIM_DB", str(db))
     assert answered(CONFIG, *ARGS)["subject"]["device"] == DEVICE
+
+
+@pytest.mark.slow
+def test_fill_measures_what_is_missing_and_predicts_from_it(tmp_path: Path) -> None:
+    """Defects: rows measured under another device key or other args than the prediction asks for."""
+    pytest.importorskip("torch")
+    db = tmp_path / "new.db"
+    with Store.open(db, create=True) as store:
+        # Known limits: calibrating the machine takes a minute and is tested where it lives.
+        row = replace(local_device("cpu", 1).row(), peak_flops={"fp32": 1e15}, memory_bytes_per_s=1e13)
+        store.put_device(replace(row, limits_origin="a test"))
+    args = (TINY, "--device", "cpu", "--threads", "1", "--stack", "transformers", "--decode", "3", "--db", db)
+    filled = answered(*args, "--fill")
+    assert (filled["coverage"], filled["missing"]) == ([], [])
+    assert {row["rows"][0]["origin"] for row in filled["ops"]} == {"measured"}
+    assert answered(*args) == filled

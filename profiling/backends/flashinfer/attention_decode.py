@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 TENSOR_CORE_GROUP = 4
 
 
-def prepare(  # noqa: PLR0913 - the args of the kind
+def prepare(
     setting: Setting,
     *,
     batch_size: int,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from profiling.contract import Dtype, Launch, Setting
 
 
-def prepare(  # noqa: PLR0913 - the args of the kind
+def prepare(
     setting: Setting,
     *,
     batch_size: int,

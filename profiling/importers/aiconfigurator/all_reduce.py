@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from profiling.importers.aiconfigurator.dtypes import dtype_column
-from profiling.importers.aiconfigurator.judge import Judge
-from profiling.importers.aiconfigurator.table import Args
 from servingsim.timing.work.amount import DTYPE_BYTES
+
+if TYPE_CHECKING:
+    from profiling.importers.aiconfigurator.judge import Judge
+    from profiling.importers.aiconfigurator.table import Args
 
 NUMBERS = ("num_gpus", "message_size")
 OPERATIONS = frozenset({"all_reduce"})

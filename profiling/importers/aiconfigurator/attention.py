@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from profiling.importers.aiconfigurator.dtypes import dtype_column
-from profiling.importers.aiconfigurator.judge import Judge
-from profiling.importers.aiconfigurator.table import Args
+
+if TYPE_CHECKING:
+    from profiling.importers.aiconfigurator.judge import Judge
+    from profiling.importers.aiconfigurator.table import Args
 
 NUMBERS = ("batch_size", "isl", "num_heads", "head_dim", "step")
 TEXTS = ("attn_dtype", "kv_cache_dtype")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from profiling.importers.aiconfigurator.yaml_file import mapping, read_mapping, text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
 
 META_FILE = "collection_meta.yaml"
 KEPT = ("image", "image_digest")
@@ -37,7 +39,10 @@ def read_collection(folder: Path, stem: str, *, prefix: str = "") -> Collection:
     runtime, table = mapping(meta.get("runtime")), mapping(mapping(meta.get("tables")).get(stem))
     events = [table, *_events(table)]
     facts = {name: text(runtime.get(name)) for name in KEPT}
-    facts |= {name: next((text(event.get(name)) for event in events if event.get(name)), "") for name in KEPT_OF_TABLE}
+    facts |= {
+        name: next((text(event.get(name)) for event in events if event.get(name)), "")
+        for name in KEPT_OF_TABLE
+    }
     return Collection(
         collected_at=max((text(event.get("collected_at")) for event in events), default=""),
         facts={name: fact for name, fact in facts.items() if fact},

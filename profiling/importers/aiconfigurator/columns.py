@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -22,7 +25,7 @@ class Text:
 
     def at(self, row: int) -> str:
         """The text of a row."""
-        return self.names[self.codes[row]]
+        return self.names[int(self.codes[row])]
 
     def take(self, rows: IntArray | BoolArray) -> Text:
         """The rows of a mask or an index, in its order."""

@@ -6,8 +6,11 @@ a near match would be merged with rows of another one.
 
 from __future__ import annotations
 
-from profiling.importers.aiconfigurator.columns import Text
-from profiling.importers.aiconfigurator.judge import Judge
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from profiling.importers.aiconfigurator.columns import Text
+    from profiling.importers.aiconfigurator.judge import Judge
 
 DTYPES = {
     "float32": "fp32",

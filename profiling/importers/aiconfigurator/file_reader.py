@@ -7,16 +7,18 @@ is damaged, or whose column has another type, is refused whole, with the column 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from profiling.importers.aiconfigurator.columns import Columns, FloatArray, Text
 from profiling.importers.aiconfigurator.optional import module
 from servingsim.errors import ServingSimError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
 PARQUET = (".parquet",)
 TEXT = (".csv", ".csv.gz", ".txt", ".txt.gz")
@@ -98,7 +100,11 @@ def _batches(path: Path, wanted: Wanted, there: list[str], *, batch_rows: int) -
     numbers = (*wanted.numbers, *wanted.optional_numbers)
     texts = (*wanted.texts, *wanted.optional_texts)
     chosen = [name for name in (*numbers, *texts) if name in there]
-    source = _parquet_batches(path, chosen, batch_rows) if _is_parquet(path) else _text_batches(path, chosen, texts)
+    source = (
+        _parquet_batches(path, chosen, batch_rows)
+        if _is_parquet(path)
+        else _text_batches(path, chosen, texts)
+    )
     with _faults(path):
         for batch in source:
             yield _columns(batch, wanted, numbers, texts)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from profiling.importers.aiconfigurator.collection import read_collection
 from profiling.importers.aiconfigurator.file_reader import SUFFIXES, column_names, first_text
 from profiling.importers.aiconfigurator.plan import Choice, Plan, SourceFile, TableSource
 from profiling.importers.aiconfigurator.table import Table, tables
 from servingsim.errors import ServingSimError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def plan_folder(folder: str, choice: Choice) -> Plan:
@@ -18,11 +22,11 @@ def plan_folder(folder: str, choice: Choice) -> Plan:
         ServingSimError: E_PATH, when there is nothing to read; E_NOT_FOUND, when no file is a chosen table; E_INPUT
             for a file that is damaged.
     """
-    chosen = choice.tables(tables())
     root = Path(folder)
-    found = {path: _table(path) for path in _files(root)}
-    taken = [(path, table) for path, table in found.items() if table in chosen]
-    if not taken:
+    known = tables()
+    chosen = choice.tables(known)
+    found = {path: _table(path, known) for path in _files(root)}
+    if not any(table in chosen for table in found.values()):
         raise ServingSimError(
             f"none of {len(found)} files is a table of {', '.join(table.name for table in chosen)}",
             code="E_NOT_FOUND",
@@ -33,14 +37,16 @@ def plan_folder(folder: str, choice: Choice) -> Plan:
     return Plan(
         source=f"folder {root.resolve().name}",
         tables=tuple(
-            TableSource(table, (_file(root, path, table),), choice.stack, choice.version)
-            for path, table in taken
-            if table is not None
+            TableSource(table, files)
+            for table in chosen
+            if (files := tuple(_file(root, path, table) for path, of in found.items() if of is table))
         ),
         stack=choice.stack,
         version=choice.version,
         device=choice.device_name,
-        not_imported={_shown(root, path): "no kind of this store" for path, table in found.items() if table is None},
+        not_imported={
+            _shown(root, path): "no kind of this store" for path, table in found.items() if table is None
+        },
     )
 
 
@@ -58,15 +64,15 @@ def _files(root: Path) -> list[Path]:
     return files
 
 
-def _table(path: Path) -> Table | None:
+def _table(path: Path, known: Mapping[str, Table]) -> Table | None:
     """By the dtype column, which every table has under another name, and the operation; else by the file's name."""
     there = column_names(path)
     operation = first_text(path, "op_name") if "op_name" in there else ""
-    for table in tables().values():
+    for table in known.values():
         if table.texts[0] in there and (table.libraries or operation in table.operations):
             return table
     stem = path.name.partition(".")[0].rpartition("__")[2]
-    named = [table for table in tables().values() if stem in table.stems and not operation]
+    named = [table for table in known.values() if stem in table.stems and not operation]
     return named[0] if named else None
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiling.importers.aiconfigurator.columns import BoolArray, Columns, FloatArray, IntArray, Text
 from profiling.importers.report import RowGroup
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from profiling.importers.aiconfigurator.columns import BoolArray, Columns, FloatArray, IntArray, Text
 
 LONGEST_MS = 3.6e6
 """An hour: no kernel takes that long, so the column is in another unit."""
@@ -32,7 +36,8 @@ class Judge:
     @property
     def kept(self) -> BoolArray:
         """Rows that nothing speaks against so far."""
-        return self._reason == 0
+        kept: BoolArray = self._reason == 0
+        return kept
 
     def refuse(self, rows: BoolArray, reason: str) -> None:
         """Refuse the rows of a mask."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiling.importers.aiconfigurator.columns import BoolArray, FloatArray, IntArray
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from profiling.importers.aiconfigurator.columns import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,6 @@ class Merged:
         p90_ms: Ninetieth percentile, NaN for a single row.
         cv: Standard deviation (n - 1) over mean, NaN for a single row.
         spread: Largest over smallest, minus one; NaN for a single row.
-        superseded: Rows that a row of the same shape in a file of higher rank stands for.
     """
 
     first: IntArray
@@ -32,41 +34,46 @@ class Merged:
     p90_ms: FloatArray
     cv: FloatArray
     spread: FloatArray
-    superseded: int
 
     def __len__(self) -> int:
         return len(self.first)
 
 
-def merge(keys: Sequence[IntArray], time_ms: FloatArray, rank: IntArray) -> Merged:
+def first_ranked(shape: Sequence[IntArray], rank: IntArray) -> BoolArray:
+    """Rows whose shape has no row of a lower rank.
+
+    Args:
+        shape: Columns that make the shape, each of shape [rows]. The kernel is none of them: what one version runs
+            is not what another one ran.
+        rank: File of each row, shape [rows].
+    """
+    order = np.lexsort((rank, *shape))
+    starts = _starts([key[order] for key in shape])
+    lowest = rank[order][starts][np.cumsum(starts) - 1]
+    kept = np.zeros(len(rank), dtype=np.bool_)
+    kept[order] = rank[order] == lowest
+    return kept
+
+
+def merge(keys: Sequence[IntArray], time_ms: FloatArray) -> Merged:
     """Merge rows that agree in every key.
 
     Args:
-        keys: Columns that make the shape, each of shape [rows].
+        keys: Columns that make the row's key, each of shape [rows].
         time_ms: Times, finite and above zero, shape [rows].
-        rank: File of each row; of a shape only the rows of its lowest rank count, shape [rows].
     """
-    order = np.lexsort((time_ms, rank, *keys))
+    order = np.lexsort((time_ms, *keys))
     starts = _starts([key[order] for key in keys])
-    group = np.cumsum(starts) - 1
-    ranked = rank[order] == rank[order][starts][group]
-    order, starts = order[ranked], starts[ranked]
     first_of = np.minimum.reduceat(order, np.flatnonzero(starts)) if len(order) else order
-    merged = _statistics(time_ms[order], starts)
     by_file = np.argsort(first_of, kind="stable")
-    columns = {name: values[by_file] for name, values in merged.items()}
-    return Merged(
-        first=first_of[by_file],
-        samples=columns.pop("samples").astype(np.int64),
-        superseded=int((~ranked).sum()),
-        **columns,
-    )
+    columns = {name: values[by_file] for name, values in _statistics(time_ms[order], starts).items()}
+    return Merged(first=first_of[by_file], samples=columns.pop("samples").astype(np.int64), **columns)
 
 
 def _starts(keys: Sequence[IntArray]) -> BoolArray:
     """Whether a sorted row differs from the one before it."""
-    differs = np.ones(len(keys[0]), dtype=np.bool_)
-    differs[1:] = False
+    differs = np.zeros(len(keys[0]), dtype=np.bool_)
+    differs[:1] = True
     for key in keys:
         differs[1:] |= key[1:] != key[:-1]
     return differs

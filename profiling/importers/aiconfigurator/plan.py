@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from profiling.importers.aiconfigurator.collection import Collection
-from profiling.importers.aiconfigurator.table import Table
 from servingsim.errors import ServingSimError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from profiling.importers.aiconfigurator.table import Table
 
 
 @dataclass(frozen=True)
@@ -54,28 +57,25 @@ class SourceFile:
     path: Path
     shown: str
     version: str = ""
-    collection: Collection = Collection()
+    collection: Collection = field(default_factory=Collection)
 
 
 @dataclass(frozen=True)
 class TableSource:
-    """A table and the files that make it, the first taking precedence.
+    """A table and the files that make it.
 
     Attributes:
-        stands_for: `<framework>-<version>` of the backend strings; empty where the rows themselves say.
-        framework: Framework of the rows, where the rows are not to say.
-        version: Version that the rows stand for.
+        framework: Framework or library of the backend strings; empty where the rows themselves say.
+        version: Version that the rows stand for; empty where the rows say.
+        ranked: Whether the rows of a file give way to the same shapes of the files before it. Otherwise they are
+            repeated measurements.
     """
 
     table: Table
     files: tuple[SourceFile, ...]
     framework: str = ""
     version: str = ""
-
-    @property
-    def stands_for(self) -> str:
-        """`<framework>-<version>`, empty where the rows say."""
-        return f"{self.framework}-{self.version}" if self.framework and self.version else ""
+    ranked: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,8 @@ class Plan:
 
     Attributes:
         source: Package and version, or the folder.
+        stack: Framework of rows that name none, in a folder.
+        version: The chosen version; in a folder that of rows that name none.
         device: Device of rows that name none; empty where those are refused.
         system_spec: The system file's content, empty where there is none.
         system_spec_shown: Its place inside the source.

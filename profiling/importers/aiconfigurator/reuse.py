@@ -6,11 +6,14 @@ named one adds the shapes that it lacks.
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from profiling.importers.aiconfigurator.file_reader import SUFFIXES
 from profiling.importers.aiconfigurator.yaml_file import read_mapping, text
 from servingsim.errors import ServingSimError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 REUSE_FILE = "reuse.yaml"
 
@@ -65,7 +68,12 @@ def _reused(folder: Path, stem: str) -> list[str]:
 
 def _check_sibling(folder: Path, version: str) -> None:
     """A version that is a plain name of a folder beside this one: no path may lead out of the data."""
-    if version in {"", ".", ".."} or "/" in version or "\\" in version or not (folder.parent / version).is_dir():
+    if (
+        version in {"", ".", ".."}
+        or "/" in version
+        or "\\" in version
+        or not (folder.parent / version).is_dir()
+    ):
         raise ServingSimError(
             f"{REUSE_FILE} names version {version!r}, which is not there",
             code="E_STATE",

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from profiling.datasheet import datasheet_device
 from profiling.device_row import DeviceRow
 from profiling.importers.aiconfigurator.yaml_file import mapping
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from profiling.importers.aiconfigurator.plan import Plan
+
 ORIGIN = "aiconfigurator"
 LARGEST_AMOUNT = 1e18
 """Far above any rate, bandwidth or size of a device; a database integer still holds it."""
+
+
+def known_device(plan: Plan, name: str) -> DeviceRow | None:
+    """A device of the plan's tables with its limits: of the system, for a folder of the datasheets, or None."""
+    if not plan.system_spec:
+        return datasheet_device(name)
+    return system_device(name, plan.system_spec, f"{plan.source}: {plan.system_spec_shown}")
 
 
 def system_device(name: str, spec: Mapping[str, Any], source: str) -> DeviceRow:

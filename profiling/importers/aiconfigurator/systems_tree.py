@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from profiling.importers.aiconfigurator.optional import INSTALL
-from profiling.importers.aiconfigurator.table import Table
 from profiling.importers.aiconfigurator.versions import version_key
 from servingsim.errors import ServingSimError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from profiling.importers.aiconfigurator.table import Table
 
 PACKAGE = "aiconfigurator_core"
 DISTRIBUTION = "aiconfigurator-core"
@@ -34,7 +38,7 @@ class SystemsTree:
 
     def systems(self) -> list[str]:
         """Systems with data, sorted."""
-        return [path.name for path in _folders(self.root / "data") if any(path.iterdir())]
+        return [path.name for path in _folders(self.root / "data") if _folders(path)]
 
     def stacks(self, system: str, tables: Iterable[Table]) -> list[str]:
         """Stacks that have any of the tables on a system, sorted."""
@@ -105,4 +109,6 @@ def _has(folder: Path, table: Table) -> bool:
 def _folders(path: Path) -> list[Path]:
     if not path.is_dir():
         return []
-    return sorted(child for child in path.iterdir() if child.is_dir() and not child.name.startswith((".", "_")))
+    return sorted(
+        child for child in path.iterdir() if child.is_dir() and not child.name.startswith((".", "_"))
+    )

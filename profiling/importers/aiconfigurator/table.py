@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from profiling import discovery
 from profiling.importers.aiconfigurator.columns import IntArray, Text
-from profiling.importers.aiconfigurator.judge import Judge
 from servingsim.errors import ServingSimError
+
+if TYPE_CHECKING:
+    from profiling.importers.aiconfigurator.judge import Judge
 
 FOLDER = "profiling/importers/aiconfigurator/tables"
 

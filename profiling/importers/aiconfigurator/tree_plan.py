@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from profiling.importers.aiconfigurator.collection import read_collection
 from profiling.importers.aiconfigurator.file_reader import SUFFIXES, column_names, first_text
 from profiling.importers.aiconfigurator.plan import Choice, Plan, SourceFile, TableSource
 from profiling.importers.aiconfigurator.reuse import table_files
-from profiling.importers.aiconfigurator.systems_tree import SystemsTree
 from profiling.importers.aiconfigurator.table import Table, tables
 from profiling.importers.aiconfigurator.versions import nearest, newest, slots, version_key
 from profiling.importers.aiconfigurator.yaml_file import read_mapping
 from servingsim.errors import ServingSimError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from profiling.importers.aiconfigurator.systems_tree import SystemsTree
 
 QUERY_VERSIONS = "query_versions.yaml"
 WIDE_EP = "wide expert parallelism: whole modules, in part in microseconds"
@@ -47,7 +51,7 @@ def plan_tree(tree: SystemsTree, choice: Choice) -> Plan:
         system=system,
         stack=stack,
         version=version,
-        device=choice.device_name or _device(tree, system),
+        device=choice.device_name or _device(tree, system, sources),
         system_spec=read_mapping(tree.root / f"{system}.yaml"),
         system_spec_shown=f"{system}.yaml",
         not_imported=_not_imported(tree, system, stack, version),
@@ -96,10 +100,12 @@ def _source(
         for stem in table.stems:
             paths = table_files(tree.version_folder(system, table, folder, taken), stem) if taken else []
             if paths:
-                source = TableSource(table, tuple(_file(tree, path, stem) for path in paths), folder, taken)
-                return source, _note(table, folder, taken, version, paths)
+                files = tuple(_file(tree, path, stem) for path in paths)
+                note = _note(table, folder, taken, version, paths)
+                return TableSource(table, files, folder, taken, ranked=True), note
     folders = " or ".join(table.folders(stack))
-    there = [f"{folder} {', '.join(tree.versions(system, table, folder))}" for folder in table.folders(stack)]
+    having = {folder: tree.versions(system, table, folder) for folder in table.folders(stack)}
+    there = [f"{folder} {', '.join(versions)}" for folder, versions in having.items() if versions] or ["none"]
     wanted = choice.nccl_version if table.libraries else version
     return None, f"{table.name}: no {folders} {wanted} on {system}; there is {'; '.join(there)}".rstrip()
 
@@ -119,8 +125,12 @@ def _taken(table: Table, present: Sequence[str], version: str, choice: Choice) -
 def _note(table: Table, folder: str, taken: str, version: str, paths: Sequence[Path]) -> str:
     reused = [path.parent.name for path in paths if path.parent.name != taken]
     parts = []
-    if table.libraries or taken != version:
-        parts.append(f"{table.name}: {folder} {taken}")
+    if table.libraries:
+        parts.append(f"{table.name}: the table of {folder} {taken}")
+    elif taken != version:
+        parts.append(
+            f"{table.name}: the table of {folder} {taken}, since there is none of {version or 'a current version'}"
+        )
     if reused:
         parts.append(f"{table.name}: {folder} {taken} reuses measurements of {', '.join(reused)}")
     return "; ".join(parts)
@@ -130,8 +140,10 @@ def _file(tree: SystemsTree, path: Path, stem: str) -> SourceFile:
     return SourceFile(path, tree.shown(path), path.parent.name, read_collection(path.parent, stem))
 
 
-def _device(tree: SystemsTree, system: str) -> str:
-    """The device that the system's tables name, for the few that name none."""
+def _device(tree: SystemsTree, system: str, sources: Sequence[TableSource]) -> str:
+    """The device that the system's other tables name, where a chosen one names none."""
+    if all("device" in column_names(file.path) for source in sources for file in source.files):
+        return ""
     for path in sorted((tree.root / "data" / system).glob("*/*/*/*.parquet")):
         if "device" in column_names(path):
             return first_text(path, "device")

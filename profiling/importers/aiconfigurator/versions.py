@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from profiling.importers.aiconfigurator.yaml_file import mapping, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 _WORDS = {"post": 1, "rc": -1, "b": -2, "a": -3, "dev": -4}
 Key = tuple[tuple[int, int], ...]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from profiling.importers.aiconfigurator.optional import module
 from servingsim.errors import ServingSimError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
 
 MAX_BYTES = 4 * 2**20
 """The largest file of its kind is 60 KB; aliases in a small hostile one can still not grow without limit."""

@@ -18,6 +18,7 @@ from servingsim.timing.kernels.attention_decode import AttentionDecodeConfig
 from servingsim.timing.kernels.attention_prefill import KERNEL as PREFILL
 from servingsim.timing.kernels.attention_prefill import AttentionPrefillConfig
 from servingsim.timing.slot_inputs import DECODE_REQUESTS, PREFILL_REQUESTS, coordinates
+from servingsim.validation import parse
 
 if TYPE_CHECKING:
     from servingsim.timing.batch import Batches
@@ -93,33 +94,25 @@ class DenseAttention:
 
 def prefill_config(config: DenseAttentionConfig) -> AttentionPrefillConfig:
     """The prefill kernel's Config."""
-    return AttentionPrefillConfig(
-        gpu_name=config.gpu_name,
-        backends=config.prefill_backends,
-        num_heads=config.num_heads,
-        num_kv_heads=config.num_kv_heads,
-        head_dim=config.head_dim,
-        dtype=config.dtype,
-        kv_dtype=config.kv_dtype,
-        window_size=config.window_size,
-        max_num_tokens=config.max_num_tokens,
-        max_batch_size=config.max_num_seqs,
-        max_kv_len=config.max_model_len,
-    )
+    own = {"backends": config.prefill_backends, "max_num_tokens": config.max_num_tokens}
+    return parse(AttentionPrefillConfig, _shared(config) | own, where="attention_prefill")
 
 
 def decode_config(config: DenseAttentionConfig) -> AttentionDecodeConfig:
     """The decode kernel's Config."""
-    return AttentionDecodeConfig(
-        gpu_name=config.gpu_name,
-        backends=config.decode_backends,
-        num_heads=config.num_heads,
-        num_kv_heads=config.num_kv_heads,
-        head_dim=config.head_dim,
-        dtype=config.dtype,
-        kv_dtype=config.kv_dtype,
-        window_size=config.window_size,
-        max_batch_size=config.max_num_seqs,
-        max_kv_len=config.max_model_len,
-        max_kv_tokens=config.max_kv_tokens,
-    )
+    own = {"backends": config.decode_backends, "max_kv_tokens": config.max_kv_tokens}
+    return parse(AttentionDecodeConfig, _shared(config) | own, where="attention_decode")
+
+
+def _shared(config: DenseAttentionConfig) -> dict[str, object]:
+    return {
+        "gpu_name": config.gpu_name,
+        "num_heads": config.num_heads,
+        "num_kv_heads": config.num_kv_heads,
+        "head_dim": config.head_dim,
+        "dtype": config.dtype,
+        "kv_dtype": config.kv_dtype,
+        "window_size": config.window_size,
+        "max_batch_size": config.max_num_seqs,
+        "max_kv_len": config.max_model_len,
+    }

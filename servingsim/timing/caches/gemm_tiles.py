@@ -19,6 +19,7 @@ import numpy as np
 
 from servingsim.timing.cache import CacheKind
 from servingsim.timing.cache_table import TableCache, build_table
+from servingsim.timing.interpolation import ANCHOR_MS, TIME_MS, VALUE, WORK_MS
 
 if TYPE_CHECKING:
     from servingsim.timing.cache import CacheContext, Points
@@ -34,8 +35,9 @@ MIN_SPACING = 1.2
 
 def _build(points: Points, context: CacheContext) -> TableCache:
     table = build_table(points, context, tile=TILE_ROWS)
-    anchor_ms = _anchors(table.value, table.time_ms, table.work_ms)
-    return TableCache(table._replace(anchor_ms=anchor_ms), context)
+    cells = table.cells
+    cells[:, ANCHOR_MS] = _anchors(cells[:, VALUE], cells[:, TIME_MS], cells[:, WORK_MS])
+    return TableCache(table, context)
 
 
 def _anchors(value: FloatArray, time_ms: FloatArray, work_ms: FloatArray) -> FloatArray:

@@ -11,7 +11,16 @@ from servingsim.errors import ServingSimError
 
 Number = float | npt.NDArray[np.float64]
 
-DTYPE_BYTES: dict[str, float] = {"fp32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "fp8_block": 1, "int8": 1, "int4": 0.5, "mxfp4": 0.5}
+DTYPE_BYTES: dict[str, float] = {
+    "fp32": 4,
+    "bf16": 2,
+    "fp16": 2,
+    "fp8": 1,
+    "fp8_block": 1,
+    "int8": 1,
+    "int4": 0.5,
+    "mxfp4": 0.5,
+}
 """Bytes an element takes in memory. Scales of block formats are left out: below 1 % for blocks of 128."""
 
 

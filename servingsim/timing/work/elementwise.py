@@ -12,4 +12,6 @@ def work(
     del op, dtype
     num_tokens = as_number(num_tokens)
     zero = num_tokens * 0.0
-    return Work(zero, num_tokens * as_number(input_bytes_per_token), num_tokens * as_number(output_bytes_per_token))
+    return Work(
+        zero, num_tokens * as_number(input_bytes_per_token), num_tokens * as_number(output_bytes_per_token)
+    )

@@ -31,4 +31,6 @@ def work(
     rows = tokens * topk / as_number(moe_ep_size)
     hit = local_experts * (1 - (1 - np.minimum(topk / experts, 1.0)) ** tokens)
     width = dtype_bytes(dtype)
-    return Work(6 * rows * hidden * inter, hit * 3 * hidden * inter * width + tokens * hidden * 2, tokens * hidden * 2)
+    return Work(
+        6 * rows * hidden * inter, hit * 3 * hidden * inter * width + tokens * hidden * 2, tokens * hidden * 2
+    )

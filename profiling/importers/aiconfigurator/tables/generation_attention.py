@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from profiling.importers.aiconfigurator.attention import NUMBERS, OPTIONAL, TEXTS, shared_args
-from profiling.importers.aiconfigurator.judge import Judge
 from profiling.importers.aiconfigurator.table import Args, Table
+
+if TYPE_CHECKING:
+    from profiling.importers.aiconfigurator.judge import Judge
 
 
 def args(judge: Judge) -> Args:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from profiling.importers.aiconfigurator.columns import BoolArray, IntArray
 from profiling.importers.aiconfigurator.dtypes import dtype_column
-from profiling.importers.aiconfigurator.judge import Judge
 from profiling.importers.aiconfigurator.table import Args, Table
+
+if TYPE_CHECKING:
+    from profiling.importers.aiconfigurator.columns import BoolArray, IntArray
+    from profiling.importers.aiconfigurator.judge import Judge
 
 SIZES = ("num_tokens", "hidden_size", "inter_size", "topk", "num_experts", "moe_tp_size", "moe_ep_size")
 
@@ -29,7 +33,9 @@ def args(judge: Judge) -> Args:
     """`inter_size` is before the tensor-parallel split, `num_tokens` before routing and over all ranks."""
     sizes = {name: judge.whole(name, least=1) for name in SIZES}
     judge.refuse_texts(judge.columns.texts["kernel_source"], _ungated_kernel)
-    judge.refuse(_ungated_shape(sizes), "experts without a gate (the shape of a Nemotron 3 model): no kind here")
+    judge.refuse(
+        _ungated_shape(sizes), "experts without a gate (the shape of a Nemotron 3 model): no kind here"
+    )
     return {
         **sizes,
         "distribution": judge.columns.texts["distribution"],
