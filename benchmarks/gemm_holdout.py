@@ -27,7 +27,7 @@ from servingsim.timing.kernels.single_gemm import KERNEL, SingleGemmConfig
 if TYPE_CHECKING:
     from servingsim.timing.source import FloatArray
 
-POWERS = 2.0 ** np.arange(16)
+POWERS = np.array([2.0**exponent for exponent in range(16)])
 
 
 @dataclass(frozen=True)

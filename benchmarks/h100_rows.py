@@ -91,7 +91,7 @@ class RowSource:
     def host_overhead(self, device: str, stack: str) -> HostOverhead | None:
         """Never measured here."""
         del device, stack
-        return None  # noqa: RET501, PLR1711 - the protocol's answer, not a missing one
+        return None
 
 
 def table(family: str, name: str) -> Path:

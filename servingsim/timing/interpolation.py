@@ -30,13 +30,12 @@ if TYPE_CHECKING:
     from servingsim.timing.source import FloatArray
 
 WORK_LINEAR, NEXT_UP = 0, 1
-SOLID_SHARE = 0.25
-"""Share of an answer that may rest on a held end of a shorter neighbour line before it counts as extrapolated.
+ENOUGH = 0.25
+"""Share of an answer that may rest on the held end of a shorter line before it counts as extrapolated.
 
 Where one far corner of a cell was not measured, its triangle of three measured corners is u + v <= 1, and there the
 missing corner's weight u·v is at most a quarter.
 """
-HARD = 2.0
 
 CELL_COLUMNS = 5
 VALUE, BEND, TIME_MS, ANCHOR_MS, WORK_MS = range(CELL_COLUMNS)
@@ -126,13 +125,10 @@ def eval_point(
         if not math.isnan(only) and coords[axis] != only:
             return math.nan, NO_COVERAGE
     time_ms, known_work_ms, held = _walk(table, coords, scratch)
-    flags = 0
-    if held > 0.0:
-        if table.order.size == 1 or held > SOLID_SHARE:
-            flags = EXTRAPOLATED
-        if known_work_ms > 0.0:
-            scaled_ms = time_ms * (work_ms / known_work_ms)
-            time_ms = max(scaled_ms, min(table.floor_ms, time_ms))
+    flags = EXTRAPOLATED if held > ENOUGH else 0
+    if held > 0.0 and known_work_ms > 0.0:
+        scaled_ms = time_ms * (work_ms / known_work_ms)
+        time_ms = max(scaled_ms, min(table.floor_ms, time_ms))
     return max(time_ms, limit_ms * table.limit_share), flags
 
 
@@ -183,18 +179,27 @@ def _enter(table: Table, line: int, x: float, row: FloatArray) -> int:
 def _leave(row: FloatArray, time_ms: float, work_ms: float, held: float) -> tuple[float, float, float]:
     """What an outer line makes of its inner lines' answers.
 
-    The held share is 0 where measured values bracket the point, up to 1 beyond a line's end (one doubling beyond
-    it), HARD where no bracketing neighbour covers the point either.
+    `held` says how far the answer rests on held ends: 0 where measured values bracket the point; 1 and more where
+    only a line's end answers, 1 at that end and 2 one doubling beyond it. Beside a line that covers the point, the
+    held one counts by its weight times what it has above 1: below 1 from then on.
     """
     if row[MODE] == ALONE:
-        return time_ms, work_ms, HARD if held > 0.0 else row[BEYOND]
+        if row[BEYOND] > 0.0:
+            held = 2.0 if held > 0.0 else 1.0 + row[BEYOND]
+        return time_ms, work_ms, held
     weight, low_ms, low_work_ms, low_held = row[WEIGHT], row[LOW_MS], row[LOW_WORK_MS], row[LOW_HELD]
-    share = (1.0 - weight) * min(low_held, 1.0) + weight * min(held, 1.0)
+    share = (1.0 - weight) * _counted(low_held) + weight * _counted(held)
     return (
         low_ms + weight * (time_ms - low_ms),
         low_work_ms + weight * (work_ms - low_work_ms),
-        HARD if low_held > 0.0 and held > 0.0 else share,
+        max(low_held, held) if min(low_held, held) > 1.0 else share,
     )
+
+
+@_inlined
+def _counted(held: float) -> float:
+    """What a line's held share counts beside a line that covers the point."""
+    return held - 1.0 if held > 1.0 else held
 
 
 @_inlined
@@ -206,7 +211,11 @@ def _on_line(table: Table, line: int, x: float) -> tuple[float, float, float]:
         return table.cells[upper, TIME_MS], table.cells[upper, WORK_MS], 0.0
     if upper in (begin, end):
         edge = begin if upper == begin else end - 1
-        return table.cells[edge, TIME_MS], table.cells[edge, WORK_MS], _beyond(table.cells[edge, VALUE], x)
+        return (
+            table.cells[edge, TIME_MS],
+            table.cells[edge, WORK_MS],
+            1.0 + _beyond(table.cells[edge, VALUE], x),
+        )
     return _between(table, upper, x)
 
 

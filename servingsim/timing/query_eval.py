@@ -11,6 +11,7 @@ from servingsim.timing import coverage
 from servingsim.timing.engine import Kernel
 
 if TYPE_CHECKING:
+    from servingsim.timing.backend_table import BackendTable
     from servingsim.timing.query_form import EvalQuery
     from servingsim.timing.source import FloatArray, TimingSource
 
@@ -19,59 +20,58 @@ def evaluate(query: EvalQuery, source: TimingSource) -> dict[str, Any]:
     """Time, work, limit and coverage of each input, and the tables behind them.
 
     Returns:
-        `tables` (backend, provenance, rows, noise) and `results` in the order of the inputs; times in ms,
-        work in FLOP and bytes.
+        `tables` (backend, rows, noise, provenance, donors), `estimate` (the provenance of answers without a
+        backend, null where there is none) and `results` in the order of the inputs; times in ms, work in FLOP
+        and bytes.
 
     Raises:
         ServingSimError: Unknown device; no rows (E_COVERAGE) where that is refused.
     """
     kernel = Kernel.build(query.kind.kind, query.kind, query.config, source, on_missing=query.on_missing)
     coords = np.array([kernel.project(item) for item in query.inputs], dtype=np.float64)
-    columns = _columns(kernel, coords) | {"backend_times_ms": _per_backend(kernel, source, coords)}
+    columns = _columns(kernel, coords)
     results = [
         {"input": item.model_dump(), "coordinates": dict(zip(query.kind.axes, point.tolist(), strict=True))}
         | {name: column[index] for name, column in columns.items()}
         for index, (item, point) in enumerate(zip(query.inputs, coords, strict=True))
     ]
-    return {"config": query.config.model_dump(), "tables": _tables(kernel), "results": results}
-
-
-def _columns(kernel: Kernel, coords: FloatArray) -> dict[str, list[Any]]:
-    """One value for each point, as plain numbers."""
-    answer, work = kernel.eval(coords), kernel.work(coords)
-    backends = [table.backend for table in kernel.tables]
+    estimate = asdict(kernel.estimate) if None in columns["backend"] else None
     return {
-        "time_ms": answer.time_ms.tolist(),
-        "limit_ms": kernel.limit_ms(coords).tolist(),
-        "flops": _spread(work.flops, coords),
-        "bytes": _spread(work.bytes_moved, coords),
-        "coverage": [coverage.names(flags) for flags in answer.flags.tolist()],
-        "backend": [backends[pick] if pick >= 0 else None for pick in answer.backend.tolist()],
+        "config": query.config.model_dump(),
+        "tables": [_description(table) for table in kernel.tables],
+        "estimate": estimate,
+        "results": results,
     }
 
 
-def _per_backend(kernel: Kernel, source: TimingSource, coords: FloatArray) -> list[dict[str, float]]:
-    """Each backend's own time at each point: what the pick was made from."""
-    times = {}
-    for table in kernel.tables:
-        alone = kernel.config.model_copy(update={"backends": (table.backend,)})
-        times[table.backend] = Kernel.build(kernel.name, kernel.kind, alone, source).eval(coords).time_ms
-    return [{name: float(column[index]) for name, column in times.items()} for index in range(len(coords))]
+def _columns(kernel: Kernel, coords: FloatArray) -> dict[str, list[Any]]:
+    """One value for each point, as plain data."""
+    answer, work = kernel.eval(coords), kernel.work(coords)
+    backends = [table.backend for table in kernel.tables]
+    each = {name: _numbers(times) for name, times in kernel.times_by_backend(coords).items()}
+    return {
+        "time_ms": answer.time_ms.tolist(),
+        "limit_ms": _numbers(kernel.limit_ms(coords)),
+        "flops": _numbers(np.broadcast_to(work.flops, len(coords))),
+        "bytes": _numbers(np.broadcast_to(work.bytes_moved, len(coords))),
+        "coverage": [coverage.names(flags) for flags in answer.flags.tolist()],
+        "backend": [backends[pick] if pick >= 0 else None for pick in answer.backend.tolist()],
+        "backend_times_ms": [
+            {name: times[index] for name, times in each.items()} for index in range(len(coords))
+        ],
+    }
 
 
-def _tables(kernel: Kernel) -> list[dict[str, Any]]:
-    return [
-        {
-            "backend": table.backend,
-            "rows": table.rows,
-            # NaN where no row knows its spread, which JSON cannot hold.
-            "noise_median": float(table.noise_median) if np.isfinite(table.noise_median) else None,
-            "provenance": asdict(table.provenance),
-        }
-        for table in kernel.tables
-    ]
+def _description(table: BackendTable) -> dict[str, Any]:
+    return {
+        "backend": table.backend,
+        "rows": table.rows,
+        "noise_median": _numbers(np.array([table.noise_median]))[0],
+        "provenance": asdict(table.provenance),
+        "donors": list(table.donors),
+    }
 
 
-def _spread(value: float | FloatArray, coords: FloatArray) -> list[float]:
-    column: list[float] = np.broadcast_to(np.asarray(value, dtype=np.float64), (len(coords),)).tolist()
-    return column
+def _numbers(values: FloatArray) -> list[float | None]:
+    """Plain numbers; null for NaN, which JSON cannot hold: an unknown spread, a limit or a time that nobody knows."""
+    return [None if np.isnan(value) else value for value in values.tolist()]

@@ -11,7 +11,6 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from servingsim.timing.registry import kernels
 
 import profiling.kernels
 import servingsim.timing.kernels
@@ -20,6 +19,7 @@ from profiling import contract as profiler_contract
 from profiling import registry as profiler
 from servingsim.timing import contract as simulator_contract
 from servingsim.timing.dtype_tags import dtype_tags
+from servingsim.timing.registry import kernels
 
 KINDS = sorted(kernels())
 SMALL_CONFIGS: dict[str, dict[str, Any]] = {

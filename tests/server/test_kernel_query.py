@@ -19,7 +19,7 @@ COMMAND = [sys.executable, "-m", "server.cli", "kernel-query"]
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def _run(*args: str, stdin: bytes | str = b"") -> subprocess.CompletedProcess[bytes]:
+def _run(*args: str, stdin: bytes | str = b"", workspace: str = "") -> subprocess.CompletedProcess[bytes]:
     data = stdin if isinstance(stdin, bytes) else stdin.encode()
     return subprocess.run(
         [*COMMAND, *args],
@@ -29,7 +29,7 @@ def _run(*args: str, stdin: bytes | str = b"") -> subprocess.CompletedProcess[by
         cwd=ROOT,
         timeout=60,
         # Whatever database lies about, a call that names none finds none.
-        env=os.environ | {"SERVINGSIM_DB": "there is no such database"},
+        env=os.environ | {"SERVINGSIM_DB": "there is no such database", "SERVINGSIM_WORKSPACE": workspace},
     )
 
 
@@ -96,6 +96,23 @@ def test_list_describes_every_kind() -> None:
         assert kind["input"]["additionalProperties"] is False
     one = _answer(_run('{"op":"list","kind":"p2p"}'))
     assert one["kinds"] == [kind for kind in answer["kinds"] if kind["kind"] == "p2p"]
+
+
+def test_a_kernel_file_in_the_workspace_is_a_kind_by_existing(tmp_path: Path) -> None:
+    """Wiring a kernel is one new file; one that cannot be read is refused by its name, not by a traceback."""
+    folder = tmp_path / "servingsim" / "timing" / "kernels"
+    folder.mkdir(parents=True)
+    shipped = (ROOT / "servingsim" / "timing" / "kernels" / "p2p.py").read_text()
+    (folder / "ring_send.py").write_text(
+        shipped.replace('kind="p2p"', 'kind="ring_send", profile_kind="p2p"')
+    )
+    query = '{"op":"grid","kind":"ring_send","config":{"dtype":"bf16","max_message_bytes":4096}}'
+    answer = _answer(_run(query, workspace=str(tmp_path)))
+    assert (answer["kind"], answer["profile_table"]) == ("ring_send", "p2p")
+    assert answer["grid_axes"] == {"message_bytes": [1024, 2048, 4096]}
+    (folder / "half.py").write_text("KERNEL = ")
+    error = _answer(_run(query, workspace=str(tmp_path)), code=2)["error"]
+    assert error["path"].endswith("half.py")
 
 
 @pytest.mark.parametrize("door", ["argument", "stdin", "file"])

@@ -70,6 +70,7 @@ def test_measured_points_come_back_with_work_limit_and_provenance(db: Path) -> N
     """A figure without its backend, limit and source cannot be judged by anybody."""
     answer = _eval(db, [{"m": 16}, {"m": 256}])
     assert [table["backend"] for table in answer["tables"]] == ["large", "small"]
+    assert answer["estimate"] is None
     assert {table["rows"] for table in answer["tables"]} == {4}
     assert answer["tables"][0]["noise_median"] == pytest.approx(0.02)
     assert answer["tables"][0]["provenance"]["origin"] == "measured"
@@ -116,6 +117,7 @@ def test_no_rows_are_a_refusal_and_on_request_an_estimate(db: Path) -> None:
     assert _eval(db, calls, code=2, **unmeasured)["error"]["code"] == "E_COVERAGE"
     answer = _eval(db, calls, on_missing="estimate", **unmeasured)
     assert answer["tables"] == []
+    assert answer["estimate"]["origin"] == "estimated"
     (result,) = answer["results"]
     assert (result["backend"], result["backend_times_ms"]) == (None, {})
     assert "NO_COVERAGE" in result["coverage"]

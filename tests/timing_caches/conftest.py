@@ -14,7 +14,7 @@ from servingsim.timing.source import DeviceSpec, FloatArray, MemorySource
 Build = Callable[..., Cache]
 
 DEVICE = DeviceSpec(
-    "dev", {"bf16": 1e12}, memory_bytes_per_s=1e11, memory_bytes=10**10, link_bytes_per_s=1e10
+    "dev", {"bf16": 1e14}, memory_bytes_per_s=1e11, memory_bytes=10**10, link_bytes_per_s=1e10
 )
 
 
@@ -40,5 +40,5 @@ def build() -> Build:
 
 @pytest.fixture
 def source() -> MemorySource:
-    """No rows, one device: 1 TFLOP/s, 100 GB/s, no last-level cache."""
+    """No rows, one device: 100 TFLOP/s, 100 GB/s, no last-level cache."""
     return MemorySource({"dev": DEVICE})

@@ -18,7 +18,8 @@ from servingsim.timing.registry import caches
 
 random = np.random.default_rng(7)
 digest = hashlib.sha256()
-for name, axes in (("linear_1d", 1), ("direct_1d", 1), ("gemm_tiles", 1), ("work_nd", 1), ("linear_2d", 2), ("work_nd", 3)):
+one_axis = [(name, 1) for name in ("linear_1d", "direct_1d", "gemm_tiles", "work_nd")]
+for name, axes in [*one_axis, ("linear_2d", 2), ("work_nd", 3)]:
     sizes = np.unique(np.round(np.exp(random.uniform(0, 8, (60, axes)))), axis=0)
     work = lambda c: c.prod(axis=1) * (1 + c[:, 0])
     context = CacheContext("toy", ("a", "b", "c")[:axes], work, lambda c: 1e-3 * c.sum(axis=1), 0.01)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,7 +14,9 @@ from servingsim.timing.cache import Cache, CacheContext, Points
 from servingsim.timing.cache_table import TableCache
 from servingsim.timing.interpolation import Table
 from servingsim.timing.registry import caches
-from servingsim.timing.source import FloatArray
+
+if TYPE_CHECKING:
+    from servingsim.timing.source import FloatArray
 
 NAMES = ("linear_1d", "direct_1d", "work_nd", "gemm_tiles")
 SIZES = st.integers(1, 2**17)
@@ -21,7 +24,7 @@ TIMES = st.floats(1e-4, 1e4)
 
 
 def limit_ms(coords: FloatArray) -> FloatArray:
-    return 1e-4 + 1e-5 * coords.prod(axis=1)
+    return np.asarray(1e-4 + 1e-5 * coords.prod(axis=1))
 
 
 def cache_of(name: str, coords: list[tuple[int, ...]], times: list[float]) -> Cache:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from servingsim.errors import ServingSimError
 from servingsim.timing.registry import cache_named, caches, kernels
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 KERNEL_FILE = """
 from __future__ import annotations

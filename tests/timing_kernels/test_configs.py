@@ -6,10 +6,10 @@ import re
 from typing import Any
 
 import pytest
-from servingsim.timing.registry import kernels
 
 from servingsim.errors import ServingSimError
 from servingsim.timing.dtype_tags import dtype_tags
+from servingsim.timing.registry import kernels
 from servingsim.validation import parse
 
 GEMM = {"gpu_name": "g", "n": 64, "k": 32, "dtype": "bf16"}

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from servingsim.timing.registry import kernels
 
 from servingsim.errors import ServingSimError
 from servingsim.timing.contract import MAX_FEASIBLE_COORDINATES, KernelConfig, KernelInput, KernelKind
@@ -17,6 +16,7 @@ from servingsim.timing.grid import up_to, within_window
 from servingsim.timing.kernels.attention_decode import KERNEL as DECODE
 from servingsim.timing.kernels.attention_prefill import KERNEL as PREFILL
 from servingsim.timing.kernels.single_gemm import KERNEL as SINGLE_GEMM
+from servingsim.timing.registry import kernels
 
 SHIPPED = sorted(kernels())
 DrawConfig = Callable[[st.DataObject, KernelKind[Any, Any]], KernelConfig]

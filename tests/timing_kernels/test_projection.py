@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from servingsim.timing.registry import kernels
 
 from servingsim.timing.contract import KernelConfig, KernelInput, KernelKind
 from servingsim.timing.kernels.attention_decode import KERNEL as DECODE
 from servingsim.timing.kernels.attention_decode import AttentionDecodeInput
 from servingsim.timing.kernels.attention_prefill import KERNEL as PREFILL
+from servingsim.timing.registry import kernels
 from servingsim.timing.work.attention_decode import work as decode_work
 
 if TYPE_CHECKING:

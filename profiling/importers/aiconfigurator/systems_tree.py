@@ -31,10 +31,12 @@ class SystemsTree:
     Attributes:
         root: The folder that holds `<system>.yaml` and `data`.
         source: What it is, for the provenance.
+        prefix: What precedes the places of its files inside the source.
     """
 
     root: Path
     source: str
+    prefix: str = ""
 
     def systems(self) -> list[str]:
         """Systems with data, sorted."""
@@ -63,7 +65,7 @@ class SystemsTree:
 
     def shown(self, path: Path) -> str:
         """A file's place inside the source."""
-        return path.relative_to(self.root).as_posix()
+        return self.prefix + path.relative_to(self.root).as_posix()
 
 
 def installed_tree() -> SystemsTree:
@@ -80,7 +82,9 @@ def installed_tree() -> SystemsTree:
             hint=f"{INSTALL} (Python 3.11 to 3.13), or point --systems-dir or --data-dir at tables",
         )
     root = Path(spec.submodule_search_locations[0]) / "systems"
-    return SystemsTree(root, f"{DISTRIBUTION} {importlib.metadata.version(DISTRIBUTION)}")
+    return SystemsTree(
+        root, f"{DISTRIBUTION} {importlib.metadata.version(DISTRIBUTION)}", f"{PACKAGE}/systems/"
+    )
 
 
 def tree_at(folder: str) -> SystemsTree:

@@ -53,7 +53,7 @@ def plan_tree(tree: SystemsTree, choice: Choice) -> Plan:
         version=version,
         device=choice.device_name or _device(tree, system, sources),
         system_spec=read_mapping(tree.root / f"{system}.yaml"),
-        system_spec_shown=f"{system}.yaml",
+        system_spec_shown=tree.shown(tree.root / f"{system}.yaml"),
         not_imported=_not_imported(tree, system, stack, version),
         notes=tuple(note for _, note in found if note),
     )

@@ -32,6 +32,8 @@ balanced tokens at (2048, 5120, 22, 512): 7.0 ms, where three bf16 matrices of a
 def args(judge: Judge) -> Args:
     """`inter_size` is before the tensor-parallel split, `num_tokens` before routing and over all ranks."""
     sizes = {name: judge.whole(name, least=1) for name in SIZES}
+    for name in ("topk", "moe_ep_size"):
+        judge.refuse(sizes[name] > sizes["num_experts"], f"{name} is more than num_experts")
     judge.refuse_texts(judge.columns.texts["kernel_source"], _ungated_kernel)
     judge.refuse(
         _ungated_shape(sizes), "experts without a gate (the shape of a Nemotron 3 model): no kind here"
