@@ -1,1 +1,1 @@
-"""One file or package an importer of measured times, each defining `IMPORTER`; `report.py` is what they say at the end."""
+"""One file or package an importer of measured times, each defining `IMPORTER`; `report.py` is what they say."""

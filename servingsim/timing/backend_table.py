@@ -74,7 +74,7 @@ def build_table_of(
     if rows is not None and len(rows):
         coords = np.stack([rows.args[axis] for axis in kind.axes], axis=1)
         cached = cache.build(Points(coords, rows.time_ms), context)
-        return BackendTable(backend, rows.provenance, len(rows), _noise(rows), cached, coords)
+        return BackendTable(backend, rows.provenance, len(rows), _median(rows.noise), cached, coords)
     if not kind.interpolated:
         return None
     near = {name: value for name, value in fixed.items() if name not in kind.interpolated}
@@ -105,7 +105,7 @@ def _donated(
         backend=backend,
         provenance=replace(rows.provenance, source=f"{whence}{how} from {names}"),
         rows=len(found.points.time_ms),
-        noise_median=_noise(rows),
+        noise_median=_median(found.noise),
         cache=cache.build(found.points, context),
         measured=np.empty((0, len(kind.axes))),
         donors=donors,
@@ -164,6 +164,6 @@ def filled(value: FloatArray, coords: FloatArray) -> FloatArray:
     return np.ascontiguousarray(np.broadcast_to(value, (len(coords),)))
 
 
-def _noise(rows: KernelRows) -> float:
-    known = rows.noise[np.isfinite(rows.noise)]
+def _median(noise: FloatArray) -> float:
+    known = noise[np.isfinite(noise)]
     return float(np.median(known)) if len(known) else float("nan")

@@ -9,6 +9,7 @@ grid coordinate back to the Input that it stands for.
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Generic, Literal, TypeVar
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 MAX_FEASIBLE_COORDINATES = 500
 """R.2: the design ceiling of a cache grid for one resolved Config, after the mask, before backends."""
+MAX_GRID_CELLS = 1_000_000
+"""A product of axes beyond it is refused unseen: walking it would take longer than the answer is worth."""
 
 Dtype = Literal["fp32", "bf16", "fp16", "fp8", "fp8_block", "int8", "int4", "mxfp4"]
 Count = Annotated[int, Field(ge=1, le=2**40)]
@@ -112,13 +115,20 @@ class KernelKind(Generic[C, I]):
     def feasible_coordinates(self, config: C) -> list[tuple[int, ...]]:
         """The grid after the mask; refuses more than 500 points (R.2)."""
         grid = self.sweep_grid(config)
-        coords = [point for point in itertools.product(*grid) if self.feasible(config, point)]
-        if len(coords) > MAX_FEASIBLE_COORDINATES:
+        cells = math.prod(len(values) for values in grid)
+        coords = (
+            [point for point in itertools.product(*grid) if self.feasible(config, point)]
+            if cells <= MAX_GRID_CELLS
+            else []
+        )
+        if cells > MAX_GRID_CELLS or len(coords) > MAX_FEASIBLE_COORDINATES:
             sizes = " x ".join(f"{axis} {len(values)}" for axis, values in zip(self.axes, grid, strict=True))
+            counted = f"{len(coords)} feasible coordinates" if coords else f"{cells} cells before the mask"
             raise ServingSimError(
-                f"{self.kind}: {len(coords)} feasible coordinates ({sizes}) for one Config",
+                f"{self.kind}: {counted} ({sizes}) for one Config",
                 code="E_LIMIT",
-                known=f"the ceiling is {MAX_FEASIBLE_COORDINATES}, counted after the mask and before backends",
+                known=f"the ceiling is {MAX_FEASIBLE_COORDINATES} coordinates after the mask and before backends, "
+                f"in at most {MAX_GRID_CELLS} cells",
                 hint="drop an axis that does not affect time by itself, mask unreachable shapes, or re-axis",
             )
         return coords

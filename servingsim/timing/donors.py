@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from servingsim.timing.cache import Points
+from servingsim.timing.cache import CacheContext, Points
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from servingsim.timing.cache import CacheContext, CacheKind
+    from servingsim.timing.cache import CacheKind
     from servingsim.timing.source import FloatArray, KernelRows
 
 Shape = tuple[float, ...]
@@ -52,11 +52,13 @@ class Donated:
     Attributes:
         points: Their coordinates and times.
         donors: The measured shapes behind them.
+        noise: Relative spread of the donors' rows.
         outside: The wanted shape lies outside the measured ones, or in too wide a gap between them.
     """
 
     points: Points
     donors: tuple[Shape, ...]
+    noise: FloatArray
     outside: bool
 
 
@@ -104,7 +106,8 @@ def donate(
         scaled_ms = time_ms * work_of(wanted, at) / work_of(reached, at)
         time_ms = np.maximum(scaled_ms, np.minimum(context.floor_ms, time_ms))
     points = Points(at, np.maximum(time_ms, context.limit_ms(at)))
-    return Donated(points, donors, outside=reached != wanted or _widest(plan) > WIDE)
+    noise = np.concatenate([rows.noise[own] for own in members.values()])
+    return Donated(points, donors, noise, outside=reached != wanted or _widest(plan) > WIDE)
 
 
 def _distinct(columns: FloatArray) -> tuple[FloatArray, npt.NDArray[np.int64]]:
@@ -183,7 +186,7 @@ def _common(
 def _context_of(
     shape: Shape, subject: str, context: CacheContext, work_of: Callable[[Shape, FloatArray], FloatArray]
 ) -> CacheContext:
-    return type(context)(
+    return CacheContext(
         subject,
         context.axes,
         work_ms=lambda coords: work_of(shape, coords),

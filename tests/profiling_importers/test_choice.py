@@ -69,7 +69,8 @@ def test_the_device_is_stored_with_the_limits_of_the_system_file(
     assert device.peak_flops["bf16"] == 989e12
     assert device.peak_flops["fp8_block"] == 1978e12
     assert device.last_level_cache_bytes == 50 * 2**20
-    assert device.limits_origin == "aiconfigurator: systems folder systems: tiny.yaml"
+    assert device.limits_origin == "aiconfigurator: tiny.yaml"
+    assert device.source == "systems folder systems: tiny.yaml; cache and multiprocessors: vendor datasheet"
 
 
 def test_limits_that_were_measured_on_the_machine_itself_stay(

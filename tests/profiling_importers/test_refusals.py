@@ -140,6 +140,18 @@ def test_a_small_operand_that_lies_in_the_cache_is_no_outlier(
     assert IMPORTER.run(store, system="tiny", stack="vllm", systems_dir=str(systems)).outliers == 0
 
 
+def test_a_time_that_sticks_out_is_marked_and_its_neighbours_are_not(
+    store: Store, systems: Path, write_table: WriteTable, gemm_row: Row
+) -> None:
+    """Defect: a compilation inside a measurement priced at every step; or its neighbours condemned with it."""
+    times = {1: 0.010, 2: 0.011, 4: 0.190, 8: 0.012, 16: 0.013, 32: 0.002, 64: 0.020}
+    rows = [gemm_row(m=m, latency=time_ms) for m, time_ms in times.items()]
+    write_table("gemm/vllm/0.10.0/gemm_perf", [*reversed(rows), gemm_row(m=4, n=512, latency=0.19)])
+    IMPORTER.run(store, system="tiny", stack="vllm", systems_dir=str(systems))
+    marked = [(row["m"], row["n"]) for row in store.rows("single_gemm") if row["outlier"]]
+    assert marked == [(4, 256)]
+
+
 def test_repetitions_that_contradict_each_other_are_marked(
     store: Store, systems: Path, write_table: WriteTable, gemm_row: Row
 ) -> None:

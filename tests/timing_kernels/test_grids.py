@@ -61,16 +61,15 @@ def test_the_largest_domain_stays_under_the_ceiling() -> None:
     assert max(counts) <= MAX_FEASIBLE_COORDINATES
 
 
-@pytest.mark.parametrize("points", [500, 501])
-def test_the_ceiling_is_500_after_the_mask(points: int) -> None:
-    """One point more is refused with the axes and the count; a masked one does not count."""
-    kind = KernelKind(
+def _toy(sizes: tuple[int, int]) -> KernelKind[KernelConfig, KernelInput]:
+    """A kind of two axes, masked to the first value of the second."""
+    return KernelKind(
         kind="toy",
         config=KernelConfig,
         input=KernelInput,
         axes=("a", "b"),
         fixed=lambda _: {},
-        sweep_grid=lambda _: (tuple(range(points)), (1, 2)),
+        sweep_grid=lambda _: (range(sizes[0]), range(1, sizes[1] + 1)),  # type: ignore[arg-type, return-value]
         project=lambda _c, _i: (0.0, 0.0),
         invert=lambda _c, _p: KernelInput(),
         work=lambda _c, coords: SINGLE_GEMM.work(
@@ -79,7 +78,12 @@ def test_the_ceiling_is_500_after_the_mask(points: int) -> None:
         cache="linear_2d",
         feasible=lambda _, coords: coords[1] == 1,
     )
-    config = KernelConfig(gpu_name="g")
+
+
+@pytest.mark.parametrize("points", [500, 501])
+def test_the_ceiling_is_500_after_the_mask(points: int) -> None:
+    """One point more is refused with the axes and the count; a masked one does not count."""
+    kind, config = _toy((points, 2)), KernelConfig(gpu_name="g")
     if points == 500:
         assert len(kind.feasible_coordinates(config)) == 500
         return
@@ -88,6 +92,12 @@ def test_the_ceiling_is_500_after_the_mask(points: int) -> None:
     assert refusal.value.code == "E_LIMIT"
     assert "a 501 x b 2" in refusal.value.what
     assert "500" in refusal.value.known
+
+
+def test_a_grid_of_a_million_million_cells_is_refused_at_once() -> None:
+    """Counting it cell by cell would hang whoever checks an agent's kernel."""
+    with pytest.raises(ServingSimError, match=r"1000000000000 cells before the mask \(a 1000000 x b 1000000\)"):
+        _toy((10**6, 10**6)).feasible_coordinates(KernelConfig(gpu_name="g"))
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,10 @@ def known_device(plan: Plan, name: str) -> DeviceRow | None:
     """A device of the plan's tables with its limits: of the system, for a folder of the datasheets, or None."""
     if not plan.system_spec:
         return datasheet_device(name)
-    return system_device(name, plan.system_spec, f"{plan.source}: {plan.system_spec_shown}")
+    return system_device(name, plan.system_spec, plan.source, plan.system_spec_shown)
 
 
-def system_device(name: str, spec: Mapping[str, Any], source: str) -> DeviceRow:
+def system_device(name: str, spec: Mapping[str, Any], package: str, place: str) -> DeviceRow:
     """The device of a system.
 
     A dtype without a rate of its own gets that of the nearest wider one at least, so that a peak is never too low.
@@ -34,8 +34,10 @@ def system_device(name: str, spec: Mapping[str, Any], source: str) -> DeviceRow:
     Args:
         name: Device key: the name in the tables.
         spec: The system file: rates in FLOP/s, bandwidths in bytes/s, sizes in bytes.
-        source: The system file's place, kept as the origin of the limits.
+        package: What the file belongs to.
+        place: Where in it the file lies, kept as the origin of the limits.
     """
+    source = f"{package}: {place}"
     gpu, node = mapping(spec.get("gpu")), mapping(spec.get("node"))
     known = datasheet_device(name)
     return DeviceRow(
@@ -47,7 +49,7 @@ def system_device(name: str, spec: Mapping[str, Any], source: str) -> DeviceRow:
         link_bytes_per_s=_amount(node, "intra_node_bw"),
         last_level_cache_bytes=known.last_level_cache_bytes if known else 0,
         multiprocessors=known.multiprocessors if known else 0,
-        limits_origin=f"{ORIGIN}: {source}",
+        limits_origin=f"{ORIGIN}: {place}",
         source=source if known is None else f"{source}; cache and multiprocessors: {known.source}",
     )
 

@@ -33,6 +33,7 @@ class Table:
         optional_numbers: Columns of numbers that may be absent, with the value that then holds.
         operations: Values of `op_name` that belong to the kind; rows of others are counted, not taken.
         args: Args fields from the columns; refuses rows.
+        grows_with: Args fields along which a kernel has more to do.
         libraries: Where the rows belong to a communication library and not to a stack: its folders.
     """
 
@@ -45,6 +46,7 @@ class Table:
     operations: frozenset[str]
     args: Callable[[Judge], Args]
     optional_numbers: Mapping[str, float] = field(default_factory=dict)
+    grows_with: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
 
     def folders(self, stack: str) -> tuple[str, ...]:

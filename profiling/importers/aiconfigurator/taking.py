@@ -14,6 +14,7 @@ from profiling.importers.aiconfigurator.columns import BoolArray, Columns, Float
 from profiling.importers.aiconfigurator.file_reader import Wanted, read_columns
 from profiling.importers.aiconfigurator.judge import Judge
 from profiling.importers.aiconfigurator.merge import Merged, first_ranked, merge
+from profiling.importers.aiconfigurator.spikes import SPIKE, spikes
 from profiling.importers.aiconfigurator.system_device import known_device
 from profiling.registry import kind_named
 
@@ -84,7 +85,11 @@ def take(source: TableSource, plan: Plan) -> Taken:
     kept = {"device": device, "backend": backend, **args}
     merged = merge([_codes(values)[rows] for values in kept.values()], time_ms[rows])
     first = rows[merged.first]
-    shapes, device = select(args, first), device.take(first)
+    shapes, device, backend = select(args, first), device.take(first), backend.take(first)
+    outliers = _outliers(kind, shapes, merged, device, plan)
+    sticking_out = spikes(
+        {"backend": backend, "device": device, **shapes}, source.table.grows_with, merged.median_ms
+    )
     return Taken(
         source=source,
         kind=kind,
@@ -97,8 +102,8 @@ def take(source: TableSource, plan: Plan) -> Taken:
         args=shapes,
         merged=merged,
         device=device,
-        backend=backend.take(first),
-        outliers=_outliers(kind, shapes, merged, device, plan),
+        backend=backend,
+        outliers=_with_spikes(outliers, sticking_out),
     )
 
 
@@ -218,3 +223,11 @@ def _outliers(kind: KernelKind, args: Args, merged: Merged, device: Text, plan: 
         for reason, suspicious in reasons.items():
             found.setdefault(reason, np.zeros(len(merged), dtype=np.bool_))[rows[suspicious]] = True
     return found
+
+
+def _with_spikes(outliers: Mapping[str, BoolArray], sticking_out: BoolArray) -> dict[str, BoolArray]:
+    """One reason a row: what is below a limit is no spike."""
+    rest = sticking_out.copy()
+    for rows in outliers.values():
+        rest &= ~rows
+    return {**outliers, **({SPIKE: rest} if rest.any() else {})}

@@ -7,8 +7,8 @@ Three things are known about a GEMM library beside the work:
   itself keeps its measured time; the cells beside it start from a time pulled towards its neighbours' line.
 - Work is affine in m, so between anchors time is.
 
-Both constants were chosen on other devices and dtypes than the one that the figures are reported for, see
-`benchmarks/gemm_holdout.py`.
+The constants were chosen on other tables than the one that figures are reported for: `benchmarks/gemm_holdout.py` says
+which, and by how much each choice differs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from servingsim.timing.source import FloatArray
 
 TILE_ROWS = 16
-"""Height in rows of the smallest matrix instruction (mma.m16n8k16 on NVIDIA GPUs, a tile register of AMX)."""
+"""Rows that one matrix instruction computes at least (mma.m16n8k16 on NVIDIA GPUs, a tile register of AMX)."""
 PULL = 0.4
 """Share of the way to the neighbours' line, on a log scale, that an anchor moves."""
 MIN_SPACING = 1.2

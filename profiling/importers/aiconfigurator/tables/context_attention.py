@@ -31,4 +31,5 @@ TABLE = Table(
     optional_numbers=OPTIONAL,
     operations=frozenset({"context_attention"}),
     args=args,
+    grows_with=("q_len", "batch_size"),
 )

@@ -25,4 +25,5 @@ TABLE = Table(
     texts=("allreduce_dtype",),
     operations=OPERATIONS,
     args=args,
+    grows_with=("message_bytes",),
 )

@@ -26,4 +26,5 @@ TABLE = Table(
     texts=("gemm_dtype",),
     operations=frozenset({"gemm"}),
     args=args,
+    grows_with=("m",),
 )

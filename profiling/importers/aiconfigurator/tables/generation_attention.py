@@ -32,4 +32,5 @@ TABLE = Table(
     optional_numbers=OPTIONAL,
     operations=frozenset({"generation_attention"}),
     args=args,
+    grows_with=("kv_len", "batch_size"),
 )

@@ -64,4 +64,5 @@ TABLE = Table(
     texts=("moe_dtype", "distribution"),
     operations=frozenset({"moe"}),
     args=args,
+    grows_with=("num_tokens",),
 )

@@ -25,5 +25,6 @@ TABLE = Table(
     texts=("nccl_dtype",),
     operations=OPERATIONS,
     args=args,
+    grows_with=("message_bytes",),
     libraries=("nccl", "oneccl"),
 )
