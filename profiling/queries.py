@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from servingsim.timing.source import ArgValue
 
 ROWS_PER_TABLE = "SELECT device, backend, count(*) AS rows FROM [{table}] GROUP BY device, backend"
-FASTEST = "SELECT min(median_ms) AS time_ms FROM [{table}] WHERE device = ?"
+FASTEST = "SELECT min(median_ms) AS time_ms FROM [{table}] WHERE device = ? AND outlier = 0"
 DEVICES = "SELECT * FROM devices ORDER BY name"
 HOST = "SELECT * FROM host_overhead WHERE device = ? AND stack = ?"
 

@@ -8,7 +8,7 @@ nothing behind.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -160,15 +160,25 @@ class Store:
     def columns(
         self, kind: str, device: str, backend: str, fixed: Mapping[str, ArgValue], swept: Sequence[str]
     ) -> KernelRows | None:
-        """The rows that match `fixed` as numpy columns, None where there is none."""
+        """The rows that match `fixed` as numpy columns, None where there is none.
+
+        Outliers are left out, unless there is nothing else; either way they are counted.
+        """
         known = kind_named(kind)
         queries.check_fields(known, swept)
         wanted = queries.matching(known, device, backend, fixed)
-        found = self._fetch(kind, *queries.select(known, (*swept, "median_ms", "cv"), wanted))[1]
+        untrusted = self._fetch(kind, *queries.select(known, ["count(*)"], wanted | {"outlier": 1}))[1]
+        trusted = wanted | {"outlier": 0}
+        columns = (*swept, "median_ms", "cv")
+        found = self._fetch(kind, *queries.select(known, columns, trusted))[1]
+        if not found:
+            trusted = wanted
+            found = self._fetch(kind, *queries.select(known, columns, trusted))[1]
         if not found:
             return None
-        summary = self._fetch(kind, *queries.select(known, [records.PROVENANCE_SUMMARY], wanted))[1]
-        return records.kernel_rows(found, swept, device, backend, summary[0])
+        summary = self._fetch(kind, *queries.select(known, [records.PROVENANCE_SUMMARY], trusted))[1]
+        rows = records.kernel_rows(found, swept, device, backend, summary[0])
+        return replace(rows, untrusted=untrusted[0][0])
 
     def existing(
         self, kind: str, device: str, backend: str, *, trusted_only: bool = False

@@ -28,6 +28,7 @@ def command_for(missing: MissingKernel, db: str) -> str:
     where = ["--device-type", "cpu", "--threads", threads.group(1)] if threads else []
     spec = json.dumps(missing.sweeps(), separators=(",", ":"))
     words = ["python", "-m", "profiling", "run", missing.kind, "--backend", missing.backend, *where]
+    words.append("--retry-outliers")
     return shlex.join([*words, "--db", db, "--spec", spec])
 
 
@@ -58,7 +59,7 @@ def fill(store: Store, device: LocalDevice, missing: Sequence[MissingKernel]) ->
     from profiling.progress import watching  # noqa: PLC0415
 
     jobs = [Job(each.kind, each.backend, each.specs) for each in missing if each.backend]
-    settings = RunSettings(threads=device.threads or None, device_type=device.type)
+    settings = RunSettings(threads=device.threads or None, device_type=device.type, retry_outliers=True)
     with watching() as on_progress:
         measure_many(store, jobs, settings=settings, on_progress=on_progress)
 

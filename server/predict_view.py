@@ -94,7 +94,7 @@ def _table(ops: Sequence[OpRow], numbers: dict[RowSource, int]) -> Table:
             _rate(row.gb_per_s),
             "" if row.efficiency is None else f"{row.efficiency:.0%}",
             "".join(MARKS[name] for name in row.coverage),
-            ",".join(str(numbers[_without_noise(source)]) for source in row.rows),
+            ",".join(str(numbers[_whose(source)]) for source in row.rows),
         )
     return table
 
@@ -110,29 +110,28 @@ def _count(parameters: int) -> str:
 
 
 def _numbered(ops: Sequence[OpRow]) -> dict[RowSource, int]:
-    """Each source once, numbered as it appears; sources that differ in their noise only are one."""
+    """Each source once, numbered as it appears; tables of the same owner are one."""
     found: dict[RowSource, int] = {}
     for row in ops:
         for source in row.rows:
-            found.setdefault(_without_noise(source), len(found) + 1)
+            found.setdefault(_whose(source), len(found) + 1)
     return found
 
 
-def _without_noise(source: RowSource) -> RowSource:
-    return source.model_copy(update={"noise": None})
+def _whose(source: RowSource) -> RowSource:
+    """Whose rows they are, whatever the table."""
+    return source.model_copy(update={"noise": None, "untrusted": 0, "measured_at": ""})
 
 
 def _sources(report: PredictReport, numbers: dict[RowSource, int]) -> Iterator[str]:
     for source, number in numbers.items():
         said = [source.backend, source.origin, source.device, source.framework, source.version, source.source]
-        noise = [
-            each.noise
-            for row in report.ops
-            for each in row.rows
-            if each.noise is not None and _without_noise(each) == source
-        ]
+        tables = {each for row in report.ops for each in row.rows if _whose(each) == source}
+        noise = [each.noise for each in tables if each.noise is not None]
         spread = f", noise up to {max(noise):.1%}" if noise else ""
-        yield f"[{number}] {', '.join(filter(None, said))}{spread}"
+        untrusted = sum(each.untrusted for each in tables)
+        disturbed = f", {untrusted} rows disturbed when measured" if untrusted else ""
+        yield f"[{number}] {', '.join(filter(None, said))}{spread}{disturbed}"
 
 
 def _coverage(report: PredictReport) -> Iterator[str]:

@@ -23,6 +23,7 @@ from servingsim.sim.missing import missing_kernels
 from servingsim.sim.options import PredictOptions
 from servingsim.sim.predict import predict as predict_iteration
 from servingsim.timing.contract import Dtype
+from servingsim.timing.coverage import OnMissing
 
 if TYPE_CHECKING:
     from profiling.store import Store
@@ -57,10 +58,11 @@ A prefill is NEW[:CACHED][xCOUNT] tokens, a decode CONTEXT[xCOUNT] with the cont
 @click.option("--fill", "wants_fill", is_flag=True, help="Measure missing rows first, on this machine only.")
 @click.option(
     "--on-missing",
-    type=click.Choice(["estimate", "refuse"]),
+    type=click.Choice(get_args(OnMissing)),
     default="estimate",
     show_default=True,
-    help="What a kind without any row does: a flagged estimate from the device's limits, or a refusal.",
+    help="Refuse what no row answers; or estimate, with a flag, kernels without any row from the device's "
+    "limits; or estimate all that the rows refuse to answer, too.",
 )
 @click.option(
     "--max-num-tokens", type=click.IntRange(1), help="New tokens of an iteration; default: the batch's."

@@ -20,11 +20,10 @@ from servingsim.sim.evaluate import evaluate
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from servingsim.timing.engine import Kernel
-
     from profiling.report import OnProgress
     from server.demo.rounds import Folder
     from server.demo.subject import Subject
+    from servingsim.timing.engine import Kernel
 
 PROBES_A_KERNEL = 3
 SEED = 20

@@ -55,6 +55,12 @@ def weight_bytes(facts: DenseFacts, rank: DecoderShape) -> int:
     return round(gemm_bytes + (tables + others) * dtype_bytes(rank.dtype))
 
 
+def check_utilisation(utilisation: float) -> None:
+    """Refuse a share of the memory that is none (NaN fails the comparison, too)."""
+    if not 0 < utilisation <= 1:
+        raise ServingSimError(f"memory utilisation {utilisation}", known="above 0, up to 1")
+
+
 def kv_facts(
     facts: DenseFacts,
     rank: DecoderShape,
@@ -76,8 +82,7 @@ def kv_facts(
     Raises:
         ServingSimError: `utilisation` outside (0, 1].
     """
-    if not 0 < utilisation <= 1:
-        raise ServingSimError(f"memory utilisation {utilisation}", known="above 0, up to 1")
+    check_utilisation(utilisation)
     weights = weight_bytes(facts, rank)
     free = memory_bytes * utilisation - weights - reserved_bytes
     per_token = kv_bytes_per_token(facts, rank)

@@ -55,12 +55,12 @@ def _sources(log: SlotLog) -> list[RowSource]:
 
 def _source(log: SlotLog, index: int) -> RowSource:
     if index < 0:
-        return _row_source(ESTIMATE, log.kernel.estimate, math.nan)
+        return _row_source(ESTIMATE, log.kernel.estimate, math.nan, 0)
     table = log.kernel.tables[index]
-    return _row_source(table.backend, table.provenance, table.noise_median)
+    return _row_source(table.backend, table.provenance, table.noise_median, table.untrusted)
 
 
-def _row_source(backend: str, said: Provenance, noise: float) -> RowSource:
+def _row_source(backend: str, said: Provenance, noise: float, untrusted: int) -> RowSource:
     return RowSource(
         backend=backend,
         origin=said.origin,
@@ -68,7 +68,9 @@ def _row_source(backend: str, said: Provenance, noise: float) -> RowSource:
         framework=said.framework,
         version=said.version,
         source=said.source,
+        measured_at=said.measured_at,
         noise=_finite(noise),
+        untrusted=untrusted,
     )
 
 

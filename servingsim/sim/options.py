@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from servingsim.archs.kv import DEFAULT_UTILISATION
+from servingsim.archs.kv import DEFAULT_UTILISATION, check_utilisation
 from servingsim.sim.report import NOT_VALIDATED
 
 if TYPE_CHECKING:
     from servingsim.timing.contract import Dtype
-    from servingsim.timing.engine import OnMissing
+    from servingsim.timing.coverage import OnMissing
     from servingsim.worklets.stack import Stack
 
 
@@ -43,3 +43,6 @@ class PredictOptions:
     on_missing: OnMissing = "estimate"
     utilisation: float = DEFAULT_UTILISATION
     validated_error: str = NOT_VALIDATED
+
+    def __post_init__(self) -> None:
+        check_utilisation(self.utilisation)

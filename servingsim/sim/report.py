@@ -50,7 +50,11 @@ class RowSource(_Report):
     framework: str = Field(description="framework that ran the kernel, or empty")
     version: str = Field(description="its version, or empty")
     source: str = Field(description="where the rows come from, or empty")
+    measured_at: str = Field(description="when the newest of the rows was measured, or empty")
     noise: float | None = Field(description="median relative spread of the rows, None where unknown")
+    untrusted: int = Field(
+        description="rows whose samples were disturbed: left out, or used where there are no others"
+    )
 
 
 class OpRow(_Report):

@@ -34,6 +34,7 @@ class BackendTable:
         noise_median: Median relative spread of the rows, NaN where none is known.
         cache: How they are read.
         measured: Coordinates that have a row of exactly this shape, [rows, axes].
+        untrusted: Rows of the shape that are marked as outliers and were left out, or used for want of others.
         donors: Measured shapes that gave the rows, as fields and values; empty where the shape has its own.
         flags: Of every answer: EXTRAPOLATED where the shape lies outside its donors.
     """
@@ -44,6 +45,7 @@ class BackendTable:
     noise_median: float
     cache: Cache
     measured: FloatArray
+    untrusted: int = 0
     donors: tuple[dict[str, float], ...] = ()
     flags: int = 0
 
@@ -74,7 +76,9 @@ def build_table_of(
     if rows is not None and len(rows):
         coords = np.stack([rows.args[axis] for axis in kind.axes], axis=1)
         cached = cache.build(Points(coords, rows.time_ms), context)
-        return BackendTable(backend, rows.provenance, len(rows), _median(rows.noise), cached, coords)
+        return BackendTable(
+            backend, rows.provenance, len(rows), _median(rows.noise), cached, coords, rows.untrusted
+        )
     if not kind.interpolated:
         return None
     near = {name: value for name, value in fixed.items() if name not in kind.interpolated}
@@ -108,6 +112,7 @@ def _donated(
         noise_median=_median(found.noise),
         cache=cache.build(found.points, context),
         measured=np.empty((0, len(kind.axes))),
+        untrusted=rows.untrusted,
         donors=donors,
         flags=EXTRAPOLATED if found.outside else 0,
     )

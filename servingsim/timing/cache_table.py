@@ -59,7 +59,8 @@ class TableCache:
         return CoverageError(
             f"{self.context.subject}: every row has {axis} = {only:.12g}, asked {axis} = {asked:.12g}",
             known=f"{axis}: {only:.12g}, one value says nothing about others",
-            hint=f"measure a second value of {axis}: {self.context.remedy}",
+            hint=f"measure a second value of {axis}: {self.context.remedy}; or take a flagged estimate from the "
+            "device's limits: --on-missing estimate-all",
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 EXTRAPOLATED = 1
 """Outside the measured range of an axis: the edge's rate was held, bounded by the device's limits."""
 JIT = 2
@@ -10,6 +12,11 @@ NO_COVERAGE = 4
 """No row of this kernel at all: an estimate from the device's limits."""
 
 NAMES = {EXTRAPOLATED: "EXTRAPOLATED", JIT: "JIT", NO_COVERAGE: "NO_COVERAGE"}
+
+
+OnMissing = Literal["refuse", "estimate", "estimate-all"]
+"""`refuse` what no row answers; `estimate` kernels that have no row at all; `estimate-all` that, and points that the
+rows of a kernel refuse to answer."""
 
 
 def names(flags: int) -> list[str]:

@@ -8,7 +8,7 @@ rate is no evidence that a backend would win.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from servingsim.errors import CoverageError
 from servingsim.timing.backend_table import BackendTable, build_table_of, filled
 from servingsim.timing.cache import FlagArray, checked_coords
-from servingsim.timing.coverage import NO_COVERAGE
+from servingsim.timing.coverage import NO_COVERAGE, OnMissing
 from servingsim.timing.limits import Limits, limits_of
 from servingsim.timing.remedy import command, no_rows
 from servingsim.timing.source import Provenance
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from servingsim.timing.source import ArgValue, FloatArray, TimingSource
     from servingsim.timing.work.amount import Work
 
-OnMissing = Literal["refuse", "estimate"]
 ESTIMATED = -1
 """Index in `KernelEval.backend` of an answer that no backend gave."""
 
@@ -63,7 +62,7 @@ class Kernel:
         tables: Backends that have rows, in the order of the candidates.
         limits: The device's limits as this kernel meets them.
         floor_ms: The device's fastest row: what a launch costs at least, in an estimate.
-        on_missing: What points without an answer do.
+        on_missing: What points without an answer do, see `OnMissing`.
     """
 
     name: str
@@ -91,7 +90,7 @@ class Kernel:
             kind: Kernel kind.
             config: Its Config; without backends every backend that has rows is a candidate.
             source: Where rows come from.
-            on_missing: "refuse" points that no row answers for, or "estimate" them from the device's limits.
+            on_missing: What happens to points that no row answers for, see `OnMissing`.
 
         Raises:
             CoverageError: No candidate has a row and that is refused; with what would fill it.
@@ -191,7 +190,7 @@ class Kernel:
         rest = best.backend == ESTIMATED
         if not rest.any():
             return
-        if self.on_missing == "refuse":
+        if self.on_missing == "refuse" or (self.tables and self.on_missing == "estimate"):
             raise self._refusal(asked.coords[rest])
         if not self.limits.known:
             raise CoverageError(

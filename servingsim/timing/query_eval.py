@@ -66,6 +66,7 @@ def _description(table: BackendTable) -> dict[str, Any]:
     return {
         "backend": table.backend,
         "rows": table.rows,
+        "untrusted_rows": table.untrusted,
         "noise_median": _numbers(np.array([table.noise_median]))[0],
         "provenance": asdict(table.provenance),
         "donors": list(table.donors),

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from servingsim.errors import ServingSimError
 from servingsim.timing import registry
 from servingsim.timing.contract import KernelConfig, KernelInput, KernelKind
+from servingsim.timing.coverage import OnMissing
 from servingsim.validation import did_you_mean, parse, shown
 
 MAX_INPUTS = 10_000
@@ -18,7 +19,6 @@ ANY_DEVICE = "any device"
 """Stands for `gpu_name` in a `grid` query: a grid does not depend on it."""
 
 Kind = KernelKind[Any, Any]
-OnMissing = Literal["refuse", "estimate"]
 
 
 @dataclass(frozen=True)

@@ -58,12 +58,14 @@ class KernelRows:
 
     `args` holds the swept fields as float64; `time_ms` the median; `noise` the relative spread of the row (its
     coefficient of variation, or of its duplicates), NaN where unknown. `provenance` summarises all of them.
+    `untrusted` counts rows that are marked as outliers: they are left out, unless there are no others.
     """
 
     args: Mapping[str, FloatArray]
     time_ms: FloatArray
     noise: FloatArray
     provenance: Provenance
+    untrusted: int = 0
 
     def __len__(self) -> int:
         return len(self.time_ms)

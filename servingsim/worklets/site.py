@@ -23,7 +23,7 @@ from servingsim.worklets.routing import candidates
 
 if TYPE_CHECKING:
     from servingsim.timing.contract import Dtype, KernelKind
-    from servingsim.timing.engine import OnMissing
+    from servingsim.timing.coverage import OnMissing
     from servingsim.timing.fields import ElementwiseOp
     from servingsim.timing.slot_inputs import SlotInput
     from servingsim.timing.source import TimingSource

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from servingsim.errors import CoverageError, ServingSimError
-from servingsim.timing.coverage import EXTRAPOLATED, NO_COVERAGE
-from servingsim.timing.engine import Kernel, OnMissing
+from servingsim.timing.coverage import EXTRAPOLATED, NO_COVERAGE, OnMissing
+from servingsim.timing.engine import Kernel
 from servingsim.timing.kernels.attention_prefill import KERNEL as PREFILL
 from servingsim.timing.kernels.attention_prefill import AttentionPrefillConfig
 from servingsim.timing.kernels.single_gemm import KERNEL, SingleGemmConfig, SingleGemmInput
@@ -159,7 +159,9 @@ def test_a_value_that_no_row_speaks_for_is_refused_or_estimated(source: MemorySo
     assert (
         "measure a second value of prefix_len: python -m profiling run attention_prefill" in raised.value.hint
     )
-    answer = Kernel.build("attn", PREFILL, config, source, on_missing="estimate").eval(coords)
+    with pytest.raises(CoverageError, match="prefix_len = 256"):  # rows are there: no kernel without any
+        Kernel.build("attn", PREFILL, config, source, on_missing="estimate").eval(coords)
+    answer = Kernel.build("attn", PREFILL, config, source, on_missing="estimate-all").eval(coords)
     assert answer.flags.tolist() == [0, NO_COVERAGE]
     assert answer.backend.tolist() == [0, -1]
 

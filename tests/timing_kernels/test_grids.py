@@ -96,7 +96,9 @@ def test_the_ceiling_is_500_after_the_mask(points: int) -> None:
 
 def test_a_grid_of_a_million_million_cells_is_refused_at_once() -> None:
     """Counting it cell by cell would hang whoever checks an agent's kernel."""
-    with pytest.raises(ServingSimError, match=r"1000000000000 cells before the mask \(a 1000000 x b 1000000\)"):
+    with pytest.raises(
+        ServingSimError, match=r"1000000000000 cells before the mask \(a 1000000 x b 1000000\)"
+    ):
         _toy((10**6, 10**6)).feasible_coordinates(KernelConfig(gpu_name="g"))
 
 

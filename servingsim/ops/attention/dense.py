@@ -23,7 +23,7 @@ from servingsim.validation import parse
 if TYPE_CHECKING:
     from servingsim.timing.batch import Batches
     from servingsim.timing.contract import Dtype
-    from servingsim.timing.engine import OnMissing
+    from servingsim.timing.coverage import OnMissing
     from servingsim.timing.source import TimingSource
 
 

@@ -66,4 +66,5 @@ KERNEL = KernelKind(
     invert=_invert,
     work=_work,
     cache="work_nd",
+    over_link=True,
 )
