@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
+from profiling import cpu_facts
 from profiling.backends import rotation
 from profiling.backends.rank_group import RankJob
 from profiling.backends.rank_process import MESSAGES
@@ -27,7 +27,7 @@ def whole_elements_refusal(message_bytes: int, dtype: str) -> str:
 
 def cores_refusal(num_ranks: int) -> str:
     """Why so many ranks cannot share the cores of this machine, empty where they can."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = cpu_facts.available_threads()
     limit = RANKS_PER_CORE * cores
     if num_ranks > limit:
         return f"{num_ranks} ranks on {cores} cores: at most {limit} ({RANKS_PER_CORE} a core)"

@@ -2,8 +2,8 @@
 
 The device is kept busy with the displacement while the host issues the launch, so that the time between the
 events is the launch's and not the host's. A launch so short that the events' own microsecond counts is timed
-in a captured graph of all calls of the rotation instead: as many launches as fit between two events, with the
-gaps that a serving engine's graphs have too.
+in a captured graph of the rotation's calls instead: many launches between two events, with the gaps that a
+serving engine's graphs have too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ WARM_UP_LAUNCHES = 5
 ROUND = 16
 """Launches issued before the host waits for the device."""
 SHORT_LAUNCH_MS = 0.02
-FEWEST_IN_GRAPH = 3
+FEWEST_IN_GRAPH, MOST_IN_GRAPH = 3, 512
+MOST_FILLS = 64
+"""A launch that waits for the device takes the host as long as the device: nothing can hide that."""
 
 
 @contextmanager
@@ -53,11 +55,12 @@ def clock(launch: Launch, setting: Setting) -> Iterator[Draw]:
         )
     timer = _EventTimer.warmed_up(torch, launch, setting)
     typical_ms = float(np.median([sample.ms for sample in timer.draw(ROUND)]))
-    graph = _graph(torch, launch.calls) if typical_ms < SHORT_LAUNCH_MS else None
+    captured = launch.calls[:MOST_IN_GRAPH]
+    graph = _graph(torch, captured) if typical_ms < SHORT_LAUNCH_MS else None
     if graph is None:
         yield timer.draw
     else:
-        yield lambda count: [timer.graph_sample(graph, len(launch.calls)) for _ in range(count)]
+        yield lambda count: [timer.graph_sample(graph, len(captured)) for _ in range(count)]
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,7 @@ class _EventTimer:
         torch.cuda.synchronize()
         fill_ms = cls(torch, itertools.repeat(buffer.zero_), buffer, 0).draw(ROUND)
         shortest_ms = max(min(sample.ms for sample in fill_ms), 1e-3)
-        return cls(torch, calls, buffer, 1 + int(2 * issue_ms / shortest_ms))
+        return cls(torch, calls, buffer, min(MOST_FILLS, 1 + int(2 * issue_ms / shortest_ms)))
 
     def draw(self, count: int) -> list[Sample]:
         """So many samples of one launch each."""

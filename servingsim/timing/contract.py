@@ -70,21 +70,33 @@ def _always(_config: KernelConfig, _coords: Coords) -> bool:
 
 
 @dataclass(frozen=True)
+class Reaxis(Generic[C, I]):
+    """How an Input whose fields are not the axes becomes coordinates, and back.
+
+    Attributes:
+        project: Input to coordinates (floats: a mean may fall between integers).
+        invert: A grid coordinate to the Input that it stands for; `project(invert(c)) == c`.
+    """
+
+    project: Callable[[C, I], Coords]
+    invert: Callable[[C, Coords], I]
+
+
+@dataclass(frozen=True)
 class KernelKind(Generic[C, I]):
-    """One kernel kind, as data.
+    """One kernel kind, as data. What its Config and Input fields are called is what they mean: an args field that is
+    no axis is the Config field of that name, an axis the Input field of that name (unless `reaxis` says otherwise).
 
     Attributes:
         kind: Equal to the profiler's kind, its table and its facade stem.
         config: Model of the static identity.
         input: Model of the runtime query.
-        axes: Swept args fields, outermost first: the order of coordinates.
-        fixed: The args fields that Config decides.
+        args: The args fields in the profiler's order (= the order of the database key).
+        axes: Those of them that are swept, outermost first: the order of coordinates.
+        work_model: FLOPs and bytes from the args.
         sweep_grid: Values to profile along each axis.
-        project: Input to coordinates (floats: a mean may fall between integers).
-        invert: A grid coordinate to the Input it stands for; `project(invert(c)) == c`.
-        work: Necessary work at coordinates given as an array of shape [points, axes].
         cache: Name of the cache kind in `caches/`.
-        args: The args fields in the profiler's order (= the order of the database key); payloads keep it.
+        reaxis: For an Input whose fields are not the axes.
         feasible: False for grid cells that no real shape can reach (the infeasible mask).
         interpolated: Fixed args fields that may be interpolated over where the source has no rows for them.
         profile_kind: Another kind's table, only with identical semantics, args meaning, dtype and callable.
@@ -94,14 +106,12 @@ class KernelKind(Generic[C, I]):
     kind: str
     config: type[C]
     input: type[I]
+    args: tuple[str, ...]
     axes: tuple[str, ...]
-    fixed: Callable[[C], dict[str, ArgValue]]
+    work_model: Callable[..., Work]
     sweep_grid: Callable[[C], tuple[tuple[int, ...], ...]]
-    project: Callable[[C, I], Coords]
-    invert: Callable[[C, Coords], I]
-    work: Callable[[C, FloatArray], Work]
     cache: str
-    args: tuple[str, ...] = ()
+    reaxis: Reaxis[C, I] | None = None
     feasible: Callable[[C, Coords], bool] = _always
     interpolated: tuple[str, ...] = ()
     profile_kind: str | None = None
@@ -133,11 +143,31 @@ class KernelKind(Generic[C, I]):
             )
         return coords
 
+    def fixed(self, config: C) -> dict[str, ArgValue]:
+        """The args fields that Config decides."""
+        return {name: getattr(config, name) for name in self.args if name not in self.axes}
+
+    def project(self, config: C, call: I) -> Coords:
+        """An Input as coordinates."""
+        if self.reaxis:
+            return self.reaxis.project(config, call)
+        return tuple(float(getattr(call, axis)) for axis in self.axes)
+
+    def invert(self, config: C, coords: Coords) -> I:
+        """A grid coordinate as the Input that it stands for."""
+        if self.reaxis:
+            return self.reaxis.invert(config, coords)
+        return self.input(**{axis: round(value) for axis, value in zip(self.axes, coords, strict=True)})
+
+    def work(self, config: C, coords: FloatArray) -> Work:
+        """Necessary work at coordinates, an array of shape [..., axes]."""
+        swept = {axis: coords[..., index] for index, axis in enumerate(self.axes)}
+        return self.work_model(**self.fixed(config), **swept)
+
     def payload(self, config: C, coords: Coords) -> dict[str, ArgValue]:
-        """The args of one grid point: exactly the profiler's args fields, without backend."""
+        """The args of one grid point: exactly the profiler's args fields in order, without backend."""
         swept = {axis: _whole(value) for axis, value in zip(self.axes, coords, strict=True)}
-        values = self.fixed(config) | swept
-        return {name: values.pop(name) for name in self.args} | values
+        return {name: swept[name] if name in swept else getattr(config, name) for name in self.args}
 
     def enumerate(self, config: C, backends: tuple[str, ...] = ()) -> Iterator[dict[str, ArgValue]]:
         """One payload for each feasible grid point and backend, with `backend` beside the args."""

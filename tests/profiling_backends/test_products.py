@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from profiling.backends import group_products
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -93,3 +95,15 @@ def test_fused_moe_routes_every_copy_anew(prepare: Prepare) -> None:
         dtype="bf16",
     )
     assert len({tuple(call.args[-3].tolist()) for call in launch.calls}) == len(launch.calls) >= 8
+
+
+def test_the_grouped_launch_gives_what_one_product_a_group_gives(close: Close) -> None:
+    """On CUDA the experts run through one grouped product: offsets or a transpose mistaken would go unseen here."""
+    torch = pytest.importorskip("torch")
+    launch = getattr(torch.nn.functional, "grouped_mm", None)
+    if launch is None:
+        pytest.skip("this torch has no public grouped product")
+    rows, weights = torch.randn(9, 16, dtype=torch.bfloat16), torch.randn(4, 8, 16, dtype=torch.bfloat16)
+    ends = torch.tensor([3, 3, 4, 9])
+    at_once = group_products._at_once(torch, launch, rows, weights, ends)
+    close(at_once, group_products._each(torch, rows, weights, ends).float(), "bf16")

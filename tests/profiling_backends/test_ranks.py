@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from profiling.backends.rank_group import Held, RankGroup, RankJob
+from profiling.cpu_facts import available_threads
 from profiling.discovery import PACKAGE_ROOT
 from profiling.registry import backends
 from profiling.timers import time_launch
@@ -92,7 +93,7 @@ def test_ranks_end_with_the_process_that_started_them() -> None:
 
 def test_ranks_are_limited_by_the_cores() -> None:
     """A hundred processes on two cores measure the scheduler."""
-    cores = len(os.sched_getaffinity(0))
+    cores = available_threads()
     supports = backends()["all_reduce", "gloo"].supports
     assert supports(num_ranks=4 * cores, message_bytes=4, dtype="fp32") == ""
     reason = supports(num_ranks=4 * cores + 1, message_bytes=4, dtype="fp32")

@@ -67,14 +67,10 @@ def _toy(sizes: tuple[int, int]) -> KernelKind[KernelConfig, KernelInput]:
         kind="toy",
         config=KernelConfig,
         input=KernelInput,
+        args=("a", "b"),
         axes=("a", "b"),
-        fixed=lambda _: {},
+        work_model=SINGLE_GEMM.work_model,
         sweep_grid=lambda _: (range(sizes[0]), range(1, sizes[1] + 1)),  # type: ignore[arg-type, return-value]
-        project=lambda _c, _i: (0.0, 0.0),
-        invert=lambda _c, _p: KernelInput(),
-        work=lambda _c, coords: SINGLE_GEMM.work(
-            SINGLE_GEMM.config(gpu_name="g", n=1, k=1, dtype="bf16"), coords
-        ),
         cache="linear_2d",
         feasible=lambda _, coords: coords[1] == 1,
     )

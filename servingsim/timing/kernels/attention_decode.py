@@ -7,7 +7,7 @@ Work is linear in the keys, so the mean is exact for it, unless a window cuts so
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
@@ -19,14 +19,11 @@ from servingsim.timing.contract import (
     KernelConfig,
     KernelInput,
     KernelKind,
+    Reaxis,
 )
 from servingsim.timing.fields import Context, HeadDim, Heads, KvTokens, Requests, Window, whole_groups
 from servingsim.timing.grid import batch_sizes, kv_lengths, within_window
-from servingsim.timing.work import attention_decode as work_model
-
-if TYPE_CHECKING:
-    from servingsim.timing.source import ArgValue, FloatArray
-    from servingsim.timing.work.amount import Work
+from servingsim.timing.work.attention_decode import work
 
 
 class AttentionDecodeConfig(KernelConfig):
@@ -65,17 +62,6 @@ class AttentionDecodeInput(KernelInput):
         return self
 
 
-def _fixed(config: AttentionDecodeConfig) -> dict[str, ArgValue]:
-    return {
-        "num_heads": config.num_heads,
-        "num_kv_heads": config.num_kv_heads,
-        "head_dim": config.head_dim,
-        "dtype": config.dtype,
-        "kv_dtype": config.kv_dtype,
-        "window_size": config.window_size,
-    }
-
-
 def _grid(config: AttentionDecodeConfig) -> tuple[tuple[int, ...], ...]:
     kv_len = within_window(kv_lengths(config.max_kv_len), config.window_size)
     return (batch_sizes(config.max_batch_size), kv_len)
@@ -95,19 +81,6 @@ def _invert(_config: AttentionDecodeConfig, coords: Coords) -> AttentionDecodeIn
     return AttentionDecodeInput(batch_size=round(batch_size), total_kv_len=round(batch_size * kv_len))
 
 
-def _work(config: AttentionDecodeConfig, coords: FloatArray) -> Work:
-    return work_model.work(
-        batch_size=coords[..., 0],
-        kv_len=coords[..., 1],
-        num_heads=config.num_heads,
-        num_kv_heads=config.num_kv_heads,
-        head_dim=config.head_dim,
-        dtype=config.dtype,
-        kv_dtype=config.kv_dtype,
-        window_size=config.window_size,
-    )
-
-
 KERNEL = KernelKind(
     kind="attention_decode",
     config=AttentionDecodeConfig,
@@ -123,11 +96,9 @@ KERNEL = KernelKind(
         "kv_dtype",
         "window_size",
     ),
-    fixed=_fixed,
     sweep_grid=_grid,
-    project=_project,
-    invert=_invert,
-    work=_work,
+    reaxis=Reaxis(_project, _invert),
+    work_model=work,
     cache="work_nd",
     feasible=_feasible,
 )

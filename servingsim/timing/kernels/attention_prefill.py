@@ -6,7 +6,7 @@ Several together are measured as far as one iteration goes: its new tokens, the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
@@ -21,11 +21,7 @@ from servingsim.timing.contract import (
 )
 from servingsim.timing.fields import Context, HeadDim, Heads, Prefix, Requests, Tokens, Window, whole_groups
 from servingsim.timing.grid import batch_sizes, prefix_lengths, query_lengths, within_window
-from servingsim.timing.work import attention_prefill as work_model
-
-if TYPE_CHECKING:
-    from servingsim.timing.source import ArgValue, FloatArray
-    from servingsim.timing.work.amount import Work
+from servingsim.timing.work.attention_prefill import work
 
 
 class AttentionPrefillConfig(KernelConfig):
@@ -55,17 +51,6 @@ class AttentionPrefillInput(KernelInput):
     prefix_len: Prefix = Field(0, description="cached tokens of each request; 0 for a fresh prefill")
 
 
-def _fixed(config: AttentionPrefillConfig) -> dict[str, ArgValue]:
-    return {
-        "num_heads": config.num_heads,
-        "num_kv_heads": config.num_kv_heads,
-        "head_dim": config.head_dim,
-        "dtype": config.dtype,
-        "kv_dtype": config.kv_dtype,
-        "window_size": config.window_size,
-    }
-
-
 def _grid(config: AttentionPrefillConfig) -> tuple[tuple[int, ...], ...]:
     return (
         batch_sizes(config.max_batch_size, factor=4),
@@ -79,29 +64,6 @@ def _feasible(config: AttentionPrefillConfig, coords: Coords) -> bool:
     batch_size, q_len, prefix_len = coords
     new_tokens, all_tokens = batch_size * q_len, batch_size * (q_len + prefix_len)
     return new_tokens <= config.max_num_tokens and all_tokens <= config.max_num_tokens + config.max_kv_len
-
-
-def _project(_config: AttentionPrefillConfig, call: AttentionPrefillInput) -> Coords:
-    return (float(call.batch_size), float(call.q_len), float(call.prefix_len))
-
-
-def _invert(_config: AttentionPrefillConfig, coords: Coords) -> AttentionPrefillInput:
-    batch_size, q_len, prefix_len = (round(value) for value in coords)
-    return AttentionPrefillInput(batch_size=batch_size, q_len=q_len, prefix_len=prefix_len)
-
-
-def _work(config: AttentionPrefillConfig, coords: FloatArray) -> Work:
-    return work_model.work(
-        batch_size=coords[..., 0],
-        q_len=coords[..., 1],
-        prefix_len=coords[..., 2],
-        num_heads=config.num_heads,
-        num_kv_heads=config.num_kv_heads,
-        head_dim=config.head_dim,
-        dtype=config.dtype,
-        kv_dtype=config.kv_dtype,
-        window_size=config.window_size,
-    )
 
 
 KERNEL = KernelKind(
@@ -120,11 +82,8 @@ KERNEL = KernelKind(
         "kv_dtype",
         "window_size",
     ),
-    fixed=_fixed,
     sweep_grid=_grid,
-    project=_project,
-    invert=_invert,
-    work=_work,
+    work_model=work,
     cache="work_nd",
     feasible=_feasible,
 )

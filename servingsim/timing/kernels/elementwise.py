@@ -5,18 +5,14 @@ The no-skip floor: whatever launches and has no kind of its own is priced here, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
-from servingsim.timing.contract import COMPUTE_DTYPE, Coords, Dtype, KernelConfig, KernelInput, KernelKind
+from servingsim.timing.contract import COMPUTE_DTYPE, Dtype, KernelConfig, KernelInput, KernelKind
 from servingsim.timing.fields import ElementwiseOp, Rows, TokenBytes
 from servingsim.timing.grid import streamed_tokens
-from servingsim.timing.work import elementwise as work_model
-
-if TYPE_CHECKING:
-    from servingsim.timing.source import ArgValue, FloatArray
-    from servingsim.timing.work.amount import Work
+from servingsim.timing.work.elementwise import work
 
 
 class ElementwiseConfig(KernelConfig):
@@ -35,35 +31,8 @@ class ElementwiseInput(KernelInput):
     num_tokens: Rows = Field(description="tokens of the iteration")
 
 
-def _fixed(config: ElementwiseConfig) -> dict[str, ArgValue]:
-    return {
-        "op": config.op,
-        "input_bytes_per_token": config.input_bytes_per_token,
-        "output_bytes_per_token": config.output_bytes_per_token,
-        "dtype": config.dtype,
-    }
-
-
 def _grid(config: ElementwiseConfig) -> tuple[tuple[int, ...], ...]:
     return (streamed_tokens(config.max_num_tokens),)
-
-
-def _project(_config: ElementwiseConfig, call: ElementwiseInput) -> Coords:
-    return (float(call.num_tokens),)
-
-
-def _invert(_config: ElementwiseConfig, coords: Coords) -> ElementwiseInput:
-    return ElementwiseInput(num_tokens=round(coords[0]))
-
-
-def _work(config: ElementwiseConfig, coords: FloatArray) -> Work:
-    return work_model.work(
-        num_tokens=coords[..., 0],
-        op=config.op,
-        input_bytes_per_token=config.input_bytes_per_token,
-        output_bytes_per_token=config.output_bytes_per_token,
-        dtype=config.dtype,
-    )
 
 
 KERNEL = KernelKind(
@@ -72,10 +41,7 @@ KERNEL = KernelKind(
     input=ElementwiseInput,
     axes=("num_tokens",),
     args=("num_tokens", "op", "input_bytes_per_token", "output_bytes_per_token", "dtype"),
-    fixed=_fixed,
     sweep_grid=_grid,
-    project=_project,
-    invert=_invert,
-    work=_work,
+    work_model=work,
     cache="work_nd",
 )

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from servingsim.timing.contract import COMPUTE_DTYPE, Coords, Dtype, KernelConfig, KernelInput, KernelKind
+from servingsim.timing.contract import COMPUTE_DTYPE, Dtype, KernelConfig, KernelInput, KernelKind
 from servingsim.timing.fields import Distribution, Experts, Ranks, Tokens, Width, weight_fits
 from servingsim.timing.grid import matrix_rows
-from servingsim.timing.work import fused_moe as work_model
-
-if TYPE_CHECKING:
-    from servingsim.timing.source import ArgValue, FloatArray
-    from servingsim.timing.work.amount import Work
+from servingsim.timing.work.fused_moe import work
 
 
 class FusedMoeConfig(KernelConfig):
@@ -57,43 +53,8 @@ class FusedMoeInput(KernelInput):
     num_tokens: Tokens = Field(description="tokens that are routed, over all expert ranks")
 
 
-def _fixed(config: FusedMoeConfig) -> dict[str, ArgValue]:
-    return {
-        "hidden_size": config.hidden_size,
-        "inter_size": config.inter_size,
-        "topk": config.topk,
-        "num_experts": config.num_experts,
-        "moe_tp_size": config.moe_tp_size,
-        "moe_ep_size": config.moe_ep_size,
-        "distribution": config.distribution,
-        "dtype": config.dtype,
-    }
-
-
 def _grid(config: FusedMoeConfig) -> tuple[tuple[int, ...], ...]:
     return (matrix_rows(config.max_num_tokens),)
-
-
-def _project(_config: FusedMoeConfig, call: FusedMoeInput) -> Coords:
-    return (float(call.num_tokens),)
-
-
-def _invert(_config: FusedMoeConfig, coords: Coords) -> FusedMoeInput:
-    return FusedMoeInput(num_tokens=round(coords[0]))
-
-
-def _work(config: FusedMoeConfig, coords: FloatArray) -> Work:
-    return work_model.work(
-        num_tokens=coords[..., 0],
-        hidden_size=config.hidden_size,
-        inter_size=config.inter_size,
-        topk=config.topk,
-        num_experts=config.num_experts,
-        moe_tp_size=config.moe_tp_size,
-        moe_ep_size=config.moe_ep_size,
-        distribution=config.distribution,
-        dtype=config.dtype,
-    )
 
 
 KERNEL = KernelKind(
@@ -112,10 +73,7 @@ KERNEL = KernelKind(
         "distribution",
         "dtype",
     ),
-    fixed=_fixed,
     sweep_grid=_grid,
-    project=_project,
-    invert=_invert,
-    work=_work,
+    work_model=work,
     cache="work_nd",
 )

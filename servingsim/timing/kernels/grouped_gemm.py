@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from servingsim.timing.contract import COMPUTE_DTYPE, Coords, Dtype, KernelConfig, KernelInput, KernelKind
+from servingsim.timing.contract import COMPUTE_DTYPE, Dtype, KernelConfig, KernelInput, KernelKind
 from servingsim.timing.fields import Experts, Rows, Width, weight_fits
 from servingsim.timing.grid import matrix_rows
-from servingsim.timing.work import grouped_gemm as work_model
-
-if TYPE_CHECKING:
-    from servingsim.timing.source import ArgValue, FloatArray
-    from servingsim.timing.work.amount import Work
+from servingsim.timing.work.grouped_gemm import work
 
 
 class GroupedGemmConfig(KernelConfig):
@@ -41,26 +37,8 @@ class GroupedGemmInput(KernelInput):
     m: Rows = Field(description="rows of all groups together: tokens times experts a token on this rank")
 
 
-def _fixed(config: GroupedGemmConfig) -> dict[str, ArgValue]:
-    return {"num_groups": config.num_groups, "n": config.n, "k": config.k, "dtype": config.dtype}
-
-
 def _grid(config: GroupedGemmConfig) -> tuple[tuple[int, ...], ...]:
     return (matrix_rows(config.max_m),)
-
-
-def _project(_config: GroupedGemmConfig, call: GroupedGemmInput) -> Coords:
-    return (float(call.m),)
-
-
-def _invert(_config: GroupedGemmConfig, coords: Coords) -> GroupedGemmInput:
-    return GroupedGemmInput(m=round(coords[0]))
-
-
-def _work(config: GroupedGemmConfig, coords: FloatArray) -> Work:
-    return work_model.work(
-        m=coords[..., 0], num_groups=config.num_groups, n=config.n, k=config.k, dtype=config.dtype
-    )
 
 
 KERNEL = KernelKind(
@@ -69,10 +47,7 @@ KERNEL = KernelKind(
     input=GroupedGemmInput,
     axes=("m",),
     args=("m", "num_groups", "n", "k", "dtype"),
-    fixed=_fixed,
     sweep_grid=_grid,
-    project=_project,
-    invert=_invert,
-    work=_work,
+    work_model=work,
     cache="work_nd",
 )

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from servingsim.timing.contract import COMPUTE_DTYPE, Coords, Dtype, KernelConfig, KernelInput, KernelKind
+from servingsim.timing.contract import COMPUTE_DTYPE, Dtype, KernelConfig, KernelInput, KernelKind
 from servingsim.timing.fields import Rows, Width, weight_fits
 from servingsim.timing.grid import matrix_rows
-from servingsim.timing.work import single_gemm as work_model
-
-if TYPE_CHECKING:
-    from servingsim.timing.source import ArgValue, FloatArray
-    from servingsim.timing.work.amount import Work
+from servingsim.timing.work.single_gemm import work
 
 
 class SingleGemmConfig(KernelConfig):
@@ -36,24 +32,8 @@ class SingleGemmInput(KernelInput):
     m: Rows = Field(description="rows: tokens of the iteration, sampled positions for a lm_head")
 
 
-def _fixed(config: SingleGemmConfig) -> dict[str, ArgValue]:
-    return {"n": config.n, "k": config.k, "dtype": config.dtype}
-
-
 def _grid(config: SingleGemmConfig) -> tuple[tuple[int, ...], ...]:
     return (matrix_rows(config.max_m),)
-
-
-def _project(_config: SingleGemmConfig, call: SingleGemmInput) -> Coords:
-    return (float(call.m),)
-
-
-def _invert(_config: SingleGemmConfig, coords: Coords) -> SingleGemmInput:
-    return SingleGemmInput(m=round(coords[0]))
-
-
-def _work(config: SingleGemmConfig, coords: FloatArray) -> Work:
-    return work_model.work(m=coords[..., 0], n=config.n, k=config.k, dtype=config.dtype)
 
 
 KERNEL = KernelKind(
@@ -62,11 +42,8 @@ KERNEL = KernelKind(
     input=SingleGemmInput,
     axes=("m",),
     args=("m", "n", "k", "dtype"),
-    fixed=_fixed,
     sweep_grid=_grid,
-    project=_project,
-    invert=_invert,
-    work=_work,
+    work_model=work,
     cache="gemm_tiles",
     interpolated=("n", "k"),
 )
