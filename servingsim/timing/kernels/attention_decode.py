@@ -7,41 +7,31 @@ Work is linear in the keys, so the mean is exact for it, unless a window cuts so
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Self
 
 from pydantic import Field, model_validator
 
+from servingsim.timing.attention_heads import AttentionHeadsConfig
 from servingsim.timing.contract import (
-    COMPUTE_DTYPE,
-    KV_DTYPE,
     Coords,
-    Dtype,
-    KernelConfig,
     KernelInput,
     KernelKind,
     Reaxis,
 )
-from servingsim.timing.fields import Context, HeadDim, Heads, KvTokens, Requests, Window, whole_groups
+from servingsim.timing.fields import Context, KvTokens, Requests
 from servingsim.timing.grid import batch_sizes, kv_lengths, within_window
 from servingsim.timing.work.attention_decode import work
 
 
-class AttentionDecodeConfig(KernelConfig):
+class AttentionDecodeConfig(AttentionHeadsConfig):
     """The heads of one rank, and the domain that the grid covers."""
 
-    num_heads: Heads = Field(description="query heads on this rank")
-    num_kv_heads: Heads = Field(description="KV heads on this rank; num_heads is a multiple")
-    head_dim: HeadDim = Field(description="elements of a head")
-    dtype: Annotated[Dtype, COMPUTE_DTYPE] = Field(description="dtype of queries and output")
-    kv_dtype: Annotated[Dtype, KV_DTYPE] = Field(description="dtype of cached keys and values")
-    window_size: Window = Field(0, description="keys that a query sees, itself included; 0: all")
     max_batch_size: Requests = Field(512, description="requests of an iteration")
     max_kv_len: Context = Field(131072, description="tokens of the longest request")
     max_kv_tokens: KvTokens = Field(2**22, description="keys of all requests: bounds batch_size * kv_len")
 
     @model_validator(mode="after")
     def _sane(self) -> Self:
-        whole_groups(self.num_heads, self.num_kv_heads)
         for name, value in (("max_kv_len", self.max_kv_len), ("max_batch_size", self.max_batch_size)):
             if self.max_kv_tokens < value:
                 raise ValueError(f"max_kv_tokens {self.max_kv_tokens} is below {name} {value}")

@@ -6,41 +6,25 @@ Several together are measured as far as one iteration goes: its new tokens, the 
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from pydantic import Field
 
-from pydantic import Field, model_validator
-
+from servingsim.timing.attention_heads import AttentionHeadsConfig
 from servingsim.timing.contract import (
-    COMPUTE_DTYPE,
-    KV_DTYPE,
     Coords,
-    Dtype,
-    KernelConfig,
     KernelInput,
     KernelKind,
 )
-from servingsim.timing.fields import Context, HeadDim, Heads, Prefix, Requests, Tokens, Window, whole_groups
+from servingsim.timing.fields import Context, Prefix, Requests, Tokens
 from servingsim.timing.grid import batch_sizes, prefix_lengths, query_lengths, within_window
 from servingsim.timing.work.attention_prefill import work
 
 
-class AttentionPrefillConfig(KernelConfig):
+class AttentionPrefillConfig(AttentionHeadsConfig):
     """The heads of one rank, and the domain that the grid covers."""
 
-    num_heads: Heads = Field(description="query heads on this rank")
-    num_kv_heads: Heads = Field(description="KV heads on this rank; num_heads is a multiple")
-    head_dim: HeadDim = Field(description="elements of a head")
-    dtype: Annotated[Dtype, COMPUTE_DTYPE] = Field(description="dtype of queries and output")
-    kv_dtype: Annotated[Dtype, KV_DTYPE] = Field(description="dtype of cached keys and values")
-    window_size: Window = Field(0, description="keys that a query sees, itself included; 0: all")
     max_num_tokens: Tokens = Field(16384, description="new tokens of an iteration: bounds batch_size * q_len")
     max_batch_size: Requests = Field(512, description="requests of an iteration")
     max_kv_len: Context = Field(131072, description="tokens of the longest request")
-
-    @model_validator(mode="after")
-    def _heads_divide(self) -> Self:
-        whole_groups(self.num_heads, self.num_kv_heads)
-        return self
 
 
 class AttentionPrefillInput(KernelInput):
