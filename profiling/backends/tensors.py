@@ -7,7 +7,7 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from profiling.backends import streaming
+from profiling.backends import allocator, streaming
 from profiling.contract import Launch
 from servingsim.errors import ServingSimError
 
@@ -47,7 +47,7 @@ class Tensors:
 
     @classmethod
     def on(cls, setting: Setting, dtype: Dtype) -> Tensors:
-        """Import torch for a setting and pin its threads to the number that the device key names.
+        """Import torch for a setting; on a CPU pin its threads to the number that the device key names.
 
         Raises:
             ServingSimError: E_NO_GPU, when the setting is a CUDA device and torch sees none.
@@ -57,6 +57,7 @@ class Tensors:
             raise no_gpu()
         if setting.device_type == "cpu":
             torch.set_num_threads(setting.threads)
+            allocator.settle(torch)
         return cls(torch, setting, getattr(torch, TORCH_NAMES[dtype]))
 
     def copies(self, count: int, *shape: int) -> tuple[Tensor, ...]:

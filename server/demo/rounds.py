@@ -18,6 +18,7 @@ from profiling.registry import kinds
 from profiling.row import MeasuredRow, Origins, Timing
 from profiling.store import Store
 from server.demo.subject import CASES
+from servingsim.errors import ServingSimError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from server.demo.subject import Subject
 
 ROUNDS = 3
-BUDGET_S = 0.12
+BUDGET_S = 0.1
 MIN_SAMPLES = 8
 LONG_STEP_TOKENS = 256
 SAMPLES, LONG_SAMPLES = 7, 4
@@ -157,8 +158,16 @@ def _read(folder: Folder, key: str) -> dict[str, Timing]:
     """The steps of a key by case and round."""
     if not folder.forwards.exists():
         return {}
-    kept: dict[str, Any] = json.loads(folder.forwards.read_text(encoding="utf-8"))
-    return {name: Timing(**timing) for name, timing in kept.get(key, {}).items()}
+    try:
+        kept = json.loads(folder.forwards.read_text(encoding="utf-8"))
+        return {name: Timing(**timing) for name, timing in kept.get(key, {}).items()}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise ServingSimError(
+            f"is not a file of forward passes: {error}",
+            code="E_STATE",
+            path=str(folder.forwards),
+            hint="delete it; the passes are measured again",
+        ) from error
 
 
 def _name(case: ForwardCase, round_index: int) -> str:

@@ -99,9 +99,7 @@ def _measure(subject: Subject, bench: Bench, on_progress: OnProgress) -> Measure
     jobs = jobs_for(subject.facts, subject.options, CASES)
     shapes = sum(len(job.specs) for job in jobs)
     bench.say(f"{subject.name} on {bench.device.name}: {shapes} kernel shapes, {ROUNDS} rounds")
-    for name in ["host", *round_names()]:
-        with Store.open(folder.store(name), create=True) as store:
-            measure_device(store, bench.device)
+    _device_limits(folder, bench.device)
     host = host_overhead(subject, folder, threads, on_progress)
     reports = []
     key = " ".join([subject.name, bench.device.name, *_libraries().values()])
@@ -115,6 +113,16 @@ def _measure(subject: Subject, bench: Bench, on_progress: OnProgress) -> Measure
         with Store.open(folder.store(name)) as store:
             store.put_host(STACK, host)
     return Measured(reports, forwards, host, time.monotonic() - begin_s)
+
+
+def _device_limits(folder: Folder, device: LocalDevice) -> None:
+    """Measured once, known to every store."""
+    with Store.open(folder.store("host"), create=True) as store:
+        limits = measure_device(store, device)
+    for name in round_names():
+        with Store.open(folder.store(name), create=True) as store:
+            if all(known.name != device.name for known in store.devices()):
+                store.put_device(limits)
 
 
 def _case(subject: Subject, folder: Folder, forwards: Forwards, case: ForwardCase) -> CaseResult:

@@ -1,0 +1,1 @@
+"""What is written down from the code itself: command reference, kernel tables, JSON schemas, measured figures."""
