@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from types import TracebackType
 
+    from profiling.contract import KernelKind
     from profiling.device_row import DeviceRow
     from profiling.row import MeasuredRow
     from servingsim.timing.source import ArgValue, HostOverhead, KernelRows
@@ -162,23 +163,32 @@ class Store:
     ) -> KernelRows | None:
         """The rows that match `fixed` as numpy columns, None where there is none.
 
-        Outliers are left out, unless there is nothing else; either way they are counted.
+        Outliers are left out where the other rows reach as far along every swept field; either way they are
+        counted.
         """
         known = kind_named(kind)
         queries.check_fields(known, swept)
         wanted = queries.matching(known, device, backend, fixed)
-        untrusted = self._fetch(kind, *queries.select(known, ["count(*)"], wanted | {"outlier": 1}))[1]
-        trusted = wanted | {"outlier": 0}
-        columns = (*swept, "median_ms", "cv")
-        found = self._fetch(kind, *queries.select(known, columns, trusted))[1]
-        if not found:
-            trusted = wanted
-            found = self._fetch(kind, *queries.select(known, columns, trusted))[1]
+        rows = self._columns(known, wanted, swept, device, backend)
+        if rows is None:
+            return None
+        trusted = self._columns(known, wanted | {"outlier": 0}, swept, device, backend)
+        untrusted = len(rows) - (len(trusted) if trusted else 0)
+        return replace(trusted if trusted and _reaches(trusted, rows) else rows, untrusted=untrusted)
+
+    def _columns(
+        self,
+        kind: KernelKind,
+        wanted: Mapping[str, ArgValue],
+        swept: Sequence[str],
+        device: str,
+        backend: str,
+    ) -> KernelRows | None:
+        found = self._fetch(kind.name, *queries.select(kind, (*swept, "median_ms", "cv"), wanted))[1]
         if not found:
             return None
-        summary = self._fetch(kind, *queries.select(known, [records.PROVENANCE_SUMMARY], trusted))[1]
-        rows = records.kernel_rows(found, swept, device, backend, summary[0])
-        return replace(rows, untrusted=untrusted[0][0])
+        summary = self._fetch(kind.name, *queries.select(kind, [records.PROVENANCE_SUMMARY], wanted))[1]
+        return records.kernel_rows(found, swept, device, backend, summary[0])
 
     def existing(
         self, kind: str, device: str, backend: str, *, trusted_only: bool = False
@@ -300,3 +310,11 @@ class Store:
                 return [], []
             cursor = db.conn.execute(sql, values)
             return [column[0] for column in cursor.description], cursor.fetchall()
+
+
+def _reaches(some: KernelRows, rows: KernelRows) -> bool:
+    """Whether some of the rows span the same range of every swept field as all of them."""
+    return all(
+        some.args[name].min() == column.min() and some.args[name].max() == column.max()
+        for name, column in rows.args.items()
+    )

@@ -7,7 +7,7 @@ of it is kept: a second run finds everything there.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -15,6 +15,7 @@ from profiling.forward import Forward
 from profiling.measure import measure_many
 from profiling.plan import RunSettings
 from profiling.registry import kinds
+from profiling.report import silent
 from profiling.row import MeasuredRow, Origins, Timing
 from profiling.store import Store
 from server.demo.subject import CASES
@@ -66,9 +67,14 @@ def settings(threads: int) -> RunSettings:
 
 
 def measure_kernels(path: Path, jobs: Sequence[Job], threads: int, on_progress: OnProgress) -> MeasureReport:
-    """One round's kernels into its store."""
+    """One round's kernels into its store; what was disturbed gets a second chance at once."""
     with Store.open(path, create=True) as store:
-        return measure_many(store, jobs, settings=settings(threads), on_progress=on_progress)
+        first = measure_many(store, jobs, settings=settings(threads), on_progress=on_progress)
+        if not first.measured or not first.outliers:
+            return first
+        again = replace(settings(threads), retry_outliers=True)
+        second = measure_many(store, jobs, settings=again, on_progress=silent)
+        return first.model_copy(update={"outliers": second.outliers})
 
 
 class Forwards:

@@ -28,7 +28,7 @@ document; its schema is in [schemas](../schemas). `servingsim kernel-query` alwa
 | exit code | meaning |
 | ---: | --- |
 | 0 | done |
-| 1 | `profiling run`: some shapes could not be measured, each with its reason |
+| 1 | `profiling run`: some shapes could not be measured, each with its reason; `servingsim`: interrupted |
 | 2 | refused: bad input, or a question that the measured rows cannot answer |
 | 130 | `profiling`: interrupted; rows that are measured stay, and the same command goes on from there |
 
@@ -105,9 +105,9 @@ def _value(option: click.Option) -> str:
 
 def _prose(text: str | None) -> str:
     """Help as paragraphs. A lone < would begin an HTML tag."""
-    return _plain(text or "").replace("<", "&lt;")
+    return inspect.cleandoc(_plain(text or "")).replace("<", "&lt;")
 
 
 def _plain(text: str) -> str:
     """Without click's mark for lines that must not be wrapped."""
-    return inspect.cleandoc(text.replace("\b\n", "").replace("\b", ""))
+    return text.replace("\b\n", "").replace("\b", "")

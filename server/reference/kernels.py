@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from profiling.registry import backends, kinds
-from server.reference.markdown import code, codes, fence, table
+from server.reference.markdown import code, codes, table
 from servingsim.timing.contract import MAX_FEASIBLE_COORDINATES
 from servingsim.timing.dtype_tags import dtype_tags
 from servingsim.timing.registry import kernels
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from profiling.contract import KernelKind as ProfiledKind
     from servingsim.timing.contract import KernelKind
-
-Simulated = "KernelKind[Any, Any]"
 
 INTRODUCTION = f"""\
 # Kernel kinds

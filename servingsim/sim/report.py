@@ -53,7 +53,7 @@ class RowSource(_Report):
     measured_at: str = Field(description="when the newest of the rows was measured, or empty")
     noise: float | None = Field(description="median relative spread of the rows, None where unknown")
     untrusted: int = Field(
-        description="rows whose samples were disturbed: left out, or used where there are no others"
+        description="rows whose samples were disturbed: left out where the others reach as far"
     )
 
 

@@ -34,7 +34,7 @@ class BackendTable:
         noise_median: Median relative spread of the rows, NaN where none is known.
         cache: How they are read.
         measured: Coordinates that have a row of exactly this shape, [rows, axes].
-        untrusted: Rows of the shape that are marked as outliers and were left out, or used for want of others.
+        untrusted: Rows that are marked as outliers: left out where the others reach as far.
         donors: Measured shapes that gave the rows, as fields and values; empty where the shape has its own.
         flags: Of every answer: EXTRAPOLATED where the shape lies outside its donors.
     """

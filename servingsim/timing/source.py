@@ -58,7 +58,7 @@ class KernelRows:
 
     `args` holds the swept fields as float64; `time_ms` the median; `noise` the relative spread of the row (its
     coefficient of variation, or of its duplicates), NaN where unknown. `provenance` summarises all of them.
-    `untrusted` counts rows that are marked as outliers: they are left out, unless there are no others.
+    `untrusted` counts rows that are marked as outliers: left out where the others reach as far.
     """
 
     args: Mapping[str, FloatArray]

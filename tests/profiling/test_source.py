@@ -110,3 +110,36 @@ def test_a_gpu_that_nobody_stored_has_its_datasheet(path: Path) -> None:
     sheet = datasheet_device("NVIDIA H100 80GB HBM3")
     assert sheet is not None
     assert sheet.limits_origin == "datasheet"
+
+
+def _times(path: Path, swept: list[str]) -> tuple[list[float], int]:
+    rows = StoreSource(path).rows("single_gemm", GPU.name, "lib", {"k": 8, "dtype": "fp32", "n": 8}, swept)
+    assert rows is not None
+    return sorted(rows.time_ms.tolist()), rows.untrusted
+
+
+@pytest.mark.parametrize(
+    ("m", "served"),
+    [
+        (2, [0.08, 0.32]),  # inside: the neighbours answer better than a disturbed row
+        (4, [0.08, 0.16, 99.0]),  # at the edge: leaving it out would shrink what was measured
+    ],
+)
+def test_a_disturbed_row_is_left_out_where_the_others_reach_as_far(
+    path: Path, m: int, served: list[float]
+) -> None:
+    """Defect: a row measured beside a busy neighbour passes for the kernel's time, and nothing says so."""
+    disturbed = gemm(m, 8, 99.0)
+    with Store.open(path) as store:
+        timing = replace(disturbed.timing, outlier=True, outlier_reason="the process waited for a core")
+        store.upsert([replace(disturbed, timing=timing)])
+    assert _times(path, ["m"]) == (served, 1)
+
+
+def test_a_disturbed_row_is_no_floor_under_estimates(path: Path) -> None:
+    """Defect: one impossible time makes every estimate on the device too fast."""
+    impossible = gemm(1, 8, 1e-9)
+    with Store.open(path) as store:
+        timing = replace(impossible.timing, outlier=True, outlier_reason="below the physical limit")
+        store.upsert([replace(impossible, timing=timing)])
+    assert StoreSource(path).fastest_ms(GPU.name) == 0.16
