@@ -31,6 +31,10 @@ check: $(STAMP)  ## lint, types, imports, generated documents
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m server.reference --check
+
+docs: $(STAMP)  ## write the generated documents and schemas from the code
+	$(BIN)/python -m server.reference
 
 bench: $(STAMP)  ## fidelity on held-out GPU rows and evaluation speed; writes build/bench.json
 	$(BIN)/python -m benchmarks
@@ -38,4 +42,4 @@ bench: $(STAMP)  ## fidelity on held-out GPU rows and evaluation speed; writes b
 clean:  ## remove what the targets made, the environment too
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help install demo test check bench clean
+.PHONY: help install demo test check docs bench clean

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 BLOCK_ELEMENTS = 1 << 20
 WEIGHT_RANGE = 0.02
-UNCOUNTED = 2
+UNCOUNTED_STEPS = 3
+"""Decode steps before the counted ones: memory settles as the cache grows."""
 TorchDtype = Literal["bf16", "fp16", "fp32"]
 
 
@@ -49,14 +50,15 @@ class ForwardModel:
         self._model.to(device).eval()
 
     def run(self, case: ForwardCase, samples: int) -> list[Sample]:
-        """Time `samples` forwards of a case after two that are not counted.
+        """Time `samples` forwards of a case after some that are not counted.
 
         Prefills start from an empty cache each. Decode steps follow one another on one cache, as in
         generation, so that memory is reused as it is there; they are centred on the case's context. Only the
         position that is sampled goes through the output head.
         """
         ids = self._torch.randint(0, 1000, (case.batch_size, case.q_len), device=self._device)
-        steps = samples + UNCOUNTED
+        uncounted = UNCOUNTED_STEPS if case.q_len == 1 else 1
+        steps = samples + uncounted
         with self._torch.inference_mode(), contention.watch() as waited_ns:
             if case.q_len == 1:
                 cache = self._cache(case, max(case.context_len - steps // 2, 0))
@@ -65,7 +67,7 @@ class ForwardModel:
                 times = [
                     self._step(ids, self._cache(case, case.context_len), waited_ns) for _ in range(steps)
                 ]
-        return times[UNCOUNTED:]
+        return times[uncounted:]
 
     def _step(self, ids: Any, cache: Any, waited_ns: Callable[[], int]) -> Sample:  # noqa: ANN401 - torch's
         before = cache.get_seq_length()

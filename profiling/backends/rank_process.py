@@ -8,9 +8,11 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import shutil
 import signal
 import time
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from profiling import protocol
@@ -37,6 +39,8 @@ def main() -> None:
     answers.write(protocol.encode({"ready": True}))
     for request in protocol.messages(requests):
         answers.write(protocol.encode(rank.answer(request)))
+    # Whoever started this rank may be gone without having cleared up.
+    shutil.rmtree(Path(spec["meeting"]).parent, ignore_errors=True)
     os._exit(0)  # the others may be gone already: no farewell
 
 

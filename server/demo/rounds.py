@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from profiling.device import LocalDevice
     from profiling.forward_case import ForwardCase
     from profiling.forward_model import TorchDtype
     from profiling.plan import Job
@@ -36,7 +37,7 @@ ROUNDS = 3
 BUDGET_S = 0.1
 MIN_SAMPLES = 8
 LONG_STEP_TOKENS = 256
-SAMPLES, LONG_SAMPLES = 7, 4
+SAMPLES, LONG_SAMPLES = 7, 3
 """Of a step, and of one that takes seconds."""
 
 
@@ -66,13 +67,15 @@ def settings(threads: int) -> RunSettings:
     return RunSettings(threads=threads, budget_s=BUDGET_S, min_samples=MIN_SAMPLES, device_type="cpu")
 
 
-def measure_kernels(path: Path, jobs: Sequence[Job], threads: int, on_progress: OnProgress) -> MeasureReport:
+def measure_kernels(
+    path: Path, jobs: Sequence[Job], device: LocalDevice, on_progress: OnProgress
+) -> MeasureReport:
     """One round's kernels into its store; what was disturbed gets a second chance at once."""
     with Store.open(path, create=True) as store:
-        first = measure_many(store, jobs, settings=settings(threads), on_progress=on_progress)
+        first = measure_many(store, jobs, settings=settings(device.threads), on_progress=on_progress)
         if not first.measured or not first.outliers:
             return first
-        again = replace(settings(threads), retry_outliers=True)
+        again = replace(settings(device.threads), retry_outliers=True)
         second = measure_many(store, jobs, settings=again, on_progress=silent)
         return first.model_copy(update={"outliers": second.outliers})
 

@@ -100,13 +100,13 @@ def _measure(subject: Subject, bench: Bench, on_progress: OnProgress) -> Measure
     shapes = sum(len(job.specs) for job in jobs)
     bench.say(f"{subject.name} on {bench.device.name}: {shapes} kernel shapes, {ROUNDS} rounds")
     _device_limits(folder, bench.device)
-    host = host_overhead(subject, folder, threads, on_progress)
+    host = host_overhead(subject, folder, bench.device, on_progress)
     reports = []
     key = " ".join([subject.name, bench.device.name, *_libraries().values()])
     with Forwards(subject, folder, threads, key) as forwards:
         for index, name in enumerate(round_names()):
             bench.say(f"round {index + 1} of {ROUNDS}: kernels, then the real model")
-            reports.append(measure_kernels(folder.store(name), jobs, threads, on_progress))
+            reports.append(measure_kernels(folder.store(name), jobs, bench.device, on_progress))
             forwards.measure(index)
     merge(folder, round_names(), "cpu")
     for name in [*round_names(), "cpu"]:

@@ -32,7 +32,16 @@ CASES = (
 )
 MAX_NUM_TOKENS = 512
 MAX_NUM_SEQS = 8
-MAX_MODEL_LEN = 1024
+MAX_MODEL_LEN = 768
+NARROW = {
+    "hidden_size": 512,
+    "intermediate_size": 1536,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 128,
+    "vocab_size": 1024,
+}
+"""6 MiB of weights a layer in bf16."""
 
 
 @dataclass(frozen=True)
@@ -98,18 +107,9 @@ def jobs_for(facts: DenseFacts, options: PredictOptions, cases: Sequence[Forward
     return [Job(kind, backend, list(found.values())) for (kind, backend), found in specs.items()]
 
 
-def tiny(subject: Subject, layers: int) -> Subject:
-    """The same architecture with kernels so small that the host is most of a step."""
-    config = subject.config | {
-        "hidden_size": 64,
-        "intermediate_size": 64,
-        "num_attention_heads": 1,
-        "num_key_value_heads": 1,
-        "head_dim": 128,
-        "vocab_size": 1024,
-        "num_hidden_layers": layers,
-        "max_window_layers": layers,
-    }
-    facts = dense_facts(config, where=f"{subject.name} with tiny layers")
+def narrow(subject: Subject, layers: int) -> Subject:
+    """The same architecture with a fraction of the width: the host is a good part of a step."""
+    config = subject.config | NARROW | {"num_hidden_layers": layers, "max_window_layers": layers}
+    facts = dense_facts(config, where=f"{subject.name}, narrow")
     options = cpu_options(subject.options.device, max_num_tokens=1, max_num_seqs=1, max_model_len=32)
-    return Subject(f"{subject.name}, {layers} tiny layers", config, facts, options)
+    return Subject(f"{subject.name}, {layers} narrow layers", config, facts, options)

@@ -1,1 +1,1 @@
-"""TODO."""
+"""The independent accountant: work that a step needs, counted without looking at a cost tree."""

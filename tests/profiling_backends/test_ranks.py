@@ -75,7 +75,7 @@ def test_ranks_end_with_the_process_that_started_them() -> None:
     code = (
         "from profiling.backends.rank_group import RankGroup, RankJob\n"
         "group = RankGroup(RankJob('gloo', 'p2p', 2, 10, 'float32', 1))\n"
-        "print(*(rank.pid for rank in group._ranks), flush=True)\n"
+        "print(group._folder, *(rank.pid for rank in group._ranks), flush=True)\n"
         "group._ranks[0].wait()\n"
     )
     owner = subprocess.Popen(
@@ -83,12 +83,14 @@ def test_ranks_end_with_the_process_that_started_them() -> None:
     )
     with owner:
         assert owner.stdout is not None
-        watched = [os.pidfd_open(int(pid)) for pid in owner.stdout.readline().split()]
+        folder, *ranks = owner.stdout.readline().split()
+        watched = [os.pidfd_open(int(pid)) for pid in ranks]
         owner.send_signal(signal.SIGKILL)
     assert len(watched) == 2
     for rank in watched:
         assert select.select([rank], [], [], 20.0)[0], "a rank outlived its owner"
         os.close(rank)
+    assert not Path(folder).exists()
 
 
 def test_ranks_are_limited_by_the_cores() -> None:
