@@ -13,7 +13,7 @@ import tempfile
 import time
 from typing import TYPE_CHECKING, Self
 
-from profiling import protocol
+from profiling import allocator, protocol
 from profiling.discovery import PACKAGE_ROOT
 
 if TYPE_CHECKING:
@@ -29,12 +29,6 @@ THREAD_VARIABLES = (
     "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )  # fmt: skip
-ALLOCATOR = {
-    "MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_TRIM_THRESHOLD_": str(2**33), "MALLOC_TOP_PAD_": str(2**26),
-}  # fmt: skip
-"""glibc keeps freed blocks (32 MiB is the largest threshold it takes). Otherwise every large result is mapped
-anew, and its page faults, which a serving process with a caching allocator has not, are measured with the
-kernel."""
 TAIL_CHARACTERS = 400
 
 
@@ -161,4 +155,6 @@ def _environment(threads: int) -> Mapping[str, str]:
     checkout = "" if str(PACKAGE_ROOT) in site.getsitepackages() else str(PACKAGE_ROOT)
     paths = [checkout, os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    return environment | ALLOCATOR | dict.fromkeys(THREAD_VARIABLES if threads else (), str(threads))
+    return (
+        environment | allocator.ENVIRONMENT | dict.fromkeys(THREAD_VARIABLES if threads else (), str(threads))
+    )

@@ -7,7 +7,7 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from profiling.backends import allocator, streaming
+from profiling.backends import streaming
 from profiling.contract import Launch
 from servingsim.errors import ServingSimError
 
@@ -57,7 +57,6 @@ class Tensors:
             raise no_gpu()
         if setting.device_type == "cpu":
             torch.set_num_threads(setting.threads)
-            allocator.settle(torch)
         return cls(torch, setting, getattr(torch, TORCH_NAMES[dtype]))
 
     def copies(self, count: int, *shape: int) -> tuple[Tensor, ...]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import subprocess
 import sys
 
 import pytest
 
+from profiling.allocator import ENVIRONMENT
 from profiling.discovery import PACKAGE_ROOT
 
 COUNT_FAULTS = """
@@ -33,6 +35,11 @@ def test_a_launch_does_not_fault_its_temporaries_in_again() -> None:
     """In a fresh process every temporary of 4 MB costs a thousand page faults: seven times the kernel's time."""
     pytest.importorskip("torch")
     done = subprocess.run(
-        [sys.executable, "-c", COUNT_FAULTS], cwd=PACKAGE_ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", COUNT_FAULTS],
+        cwd=PACKAGE_ROOT,
+        env=os.environ | ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert float(done.stdout) < 150
