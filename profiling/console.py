@@ -7,9 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from profiling.paths import DB_VARIABLE
 
@@ -55,6 +52,10 @@ def refuse(error: ServingSimError, *, as_json: bool) -> None:
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """A table on stdout; numbers to the right."""
+    from rich.console import Console  # noqa: PLC0415 - only where a table is shown
+    from rich.markup import escape  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
     lines = [[_cell(value) for value in row] for row in rows]
     grid = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
     for index, name in enumerate(columns):

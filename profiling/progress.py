@@ -67,4 +67,6 @@ def line(progress: Progress) -> str:
 
 
 def _print_line(progress: Progress) -> None:
-    say(line(progress))
+    """A line a shape, but none for those that are there already: a second run is silent."""
+    if progress.outcome != "skipped":
+        say(line(progress))

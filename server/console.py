@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from profiling.console import emit, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,17 +30,17 @@ def always_json(ctx: click.Context) -> None:
     ctx.meta[_WANTS_JSON] = True
 
 
-def emit(answer: object) -> None:
-    """One line of JSON on stdout. ASCII, so that no terminal's encoding can refuse it; never NaN."""
-    click.echo(json.dumps(answer, allow_nan=False))
-
-
 def refuse(error: ServingSimError, ctx: click.Context) -> None:
+    """A refusal in the way that the command speaks."""
+    tell(error, as_json=bool(ctx.meta.get(_WANTS_JSON)))
+
+
+def tell(error: ServingSimError, *, as_json: bool) -> None:
     """The refusal as a message on stderr, or as `{"error": facts}` on stdout where JSON is wanted."""
-    if ctx.meta.get(_WANTS_JSON):
+    if as_json:
         emit({"error": error.facts()})
     else:
-        click.echo(f"error: {error}", err=True)
+        say(f"error: {error}")
 
 
 def _note(ctx: click.Context, _option: click.Parameter, value: bool) -> bool:  # noqa: FBT001 - click's signature

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import click
 
 from profiling import discovery
-from profiling.cli import summary
+from profiling.command_line import summary
 from profiling.console import db_option, describe, emit, json_option
 from profiling.paths import default_db
 from profiling.store import Store
+from servingsim.errors import ServingSimError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +71,23 @@ COMMAND = import_
 
 
 def _files() -> dict[str, discovery.Found]:
-    return {found.name: found for found in discovery.scan("profiling/importers") if found.defines("IMPORTER")}
+    """Importers by name.
+
+    Raises:
+        ServingSimError: E_STATE, two files define an importer of one name.
+    """
+    files: dict[str, discovery.Found] = {}
+    for found in discovery.scan("profiling/importers"):
+        if not found.defines("IMPORTER"):
+            continue
+        if found.name in files:
+            raise ServingSimError(
+                f"importer {found.name!r} is defined twice: {files[found.name].path} and {found.path}",
+                code="E_STATE",
+                hint="rename the one in the workspace",
+            )
+        files[found.name] = found
+    return files
 
 
 def _command(importer: Importer) -> click.Command:

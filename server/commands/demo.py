@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from profiling.console import say
-from server.console import emit, json_flag
+from profiling.console import emit, say
+from server.console import json_flag
 from server.demo.run import run_demo
 from server.demo.view import show
 

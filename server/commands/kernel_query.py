@@ -7,7 +7,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from server.console import always_json, emit
+from profiling.console import emit
+from server.console import always_json
 from server.json_input import decode, lines_of, read_all
 from servingsim.errors import ServingSimError
 from servingsim.timing.query import answer

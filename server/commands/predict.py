@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from profiling.console import emit
 from profiling.paths import default_db
 from profiling.source import StoreSource
 from server.batch_text import read_batch
-from server.console import emit, json_flag
+from server.console import json_flag
 from server.measuring import command_for, fill, local_device, measured_limits, open_store
 from server.predict_view import show
 from servingsim.archs.hf_config import read_facts
@@ -34,7 +35,7 @@ EXAMPLES = """\b
 Examples:
   servingsim predict qwen3-0.6b --device cpu --stack transformers --prefill 512 --fill
   servingsim predict path/to/model/ --device cpu --stack transformers --decode 512x8 --json
-  servingsim predict llama-3.1-8b --device "NVIDIA H100 80GB HBM3" --tp 4 --prefill 512:1024 --decode 2048x64
+  servingsim predict llama-3.1-8b --device "NVIDIA H100 80GB HBM3" --tp 4 --prefill 512 --decode 2048x64
 
 A prefill is NEW[:CACHED][xCOUNT] tokens, a decode CONTEXT[xCOUNT] with the context before the step.
 """

@@ -69,6 +69,7 @@ class DemoReport(_Report):
 
     model: str
     device: str
+    measured_at: str = Field(description="when the measuring began, UTC")
     rows_measured: int
     rows_reused: int
     outliers: int
@@ -80,4 +81,4 @@ class DemoReport(_Report):
     gpu_model: str
     gpu_source: str = Field(description="where the GPU's rows come from, or why there are none")
     gpu: list[GpuRow]
-    seconds: float
+    seconds: float = Field(description="of this run, which reuses what earlier ones have measured")

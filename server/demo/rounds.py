@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from server.demo.subject import Subject
 
 ROUNDS = 3
-BUDGET_S = 0.1
+BUDGET_S = 0.06
 MIN_SAMPLES = 8
 LONG_STEP_TOKENS = 256
 SAMPLES, LONG_SAMPLES = 7, 3

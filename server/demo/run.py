@@ -78,6 +78,7 @@ def run_demo(model: str, path: Path, threads: int, say: Callable[[str], None]) -
     return DemoReport(
         model=subject.name,
         device=device.name,
+        measured_at=measured.host.provenance.measured_at,
         rows_measured=sum(report.measured for report in measured.kernels),
         rows_reused=sum(report.skipped for report in measured.kernels),
         outliers=sum(report.outliers for report in measured.kernels),

@@ -8,6 +8,8 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from server.predict_view import MARKS, MEANING
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -30,6 +32,7 @@ def show(report: DemoReport) -> None:
 
 
 def _view(report: DemoReport) -> RenderableType:
+    gpu: list[RenderableType] = [_gpu(report), *map(Text, _gpu_flags(report))] if report.gpu else []
     return Group(
         *map(Text, _head(report)),
         "",
@@ -39,7 +42,7 @@ def _view(report: DemoReport) -> RenderableType:
         _checks(report),
         "",
         Text(f"{report.gpu_model} on H100: {report.gpu_source}"),
-        *([_gpu(report)] if report.gpu else []),
+        *gpu,
         "",
         Text(f"{report.seconds:.0f} s in all"),
     )
@@ -47,7 +50,7 @@ def _view(report: DemoReport) -> RenderableType:
 
 def _head(report: DemoReport) -> Iterator[str]:
     versions = ", ".join(f"{name} {number}" for name, number in report.libraries.items())
-    yield f"{report.model} on {report.device}, {versions}, random weights"
+    yield f"{report.model} on {report.device}, {versions}, random weights; measured {report.measured_at}"
     yield (
         f"{report.rows_measured} kernel rows measured ({report.outliers} of them disturbed), "
         f"{report.rows_reused} reused; {report.seconds_measuring:.0f} s"
@@ -118,7 +121,7 @@ def _checks(report: DemoReport) -> Table:
 
 def _gpu(report: DemoReport) -> Table:
     table = Table(box=None, pad_edge=False)
-    table.add_column("step")
+    table.add_column("step", no_wrap=True)
     for name in ("tp", "ms", "lower bound", "on measured rows", "KV tokens"):
         table.add_column(name, justify="right")
     table.add_column("flags")
@@ -130,6 +133,14 @@ def _gpu(report: DemoReport) -> Table:
             "" if row.bound_ms is None else f"{row.bound_ms:.3f}",
             f"{row.covered_share:.0%}",
             f"{row.kv_capacity_tokens:,}",
-            " ".join(row.coverage),
+            "".join(MARKS[name] for name in row.coverage),
         )
     return table
+
+
+def _gpu_flags(report: DemoReport) -> Iterator[str]:
+    """What the marks mean, those that appear."""
+    for name, mark in MARKS.items():
+        if any(name in row.coverage for row in report.gpu):
+            yield f"{mark} {name}: {MEANING[name]}"
+    yield "not validated against a real H100; no host term: kernels only"

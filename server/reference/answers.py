@@ -202,7 +202,7 @@ class TableFacts(_Answer):
 
     backend: str
     rows: int
-    untrusted_rows: int = Field(description="marked as outliers: left out, or used where there are no others")
+    untrusted_rows: int = Field(description="marked as outliers: left out where the others reach as far")
     noise_median: float | None
     provenance: ProvenanceFacts
     donors: list[dict[str, float]] = Field(description="shapes whose rows were interpolated; empty: its own")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def command(kind: KernelKind[Any, Any], config: KernelConfig, backend: str) -> str:
     """The command that measures the kernel's grid; for an imported backend, the one that imports."""
     if ":" in backend:
-        return f"import rows of {backend}: python -m profiling import --help"
+        return f"{backend} is known from an import only: import tables that have it, or measure on the device itself"
     spec = json.dumps(_spec(kind, config), separators=(",", ":"))
     run = ["python", "-m", "profiling", "run", kind.table, "--backend", backend or "BACKEND", "--db", "DB"]
     return f"{shlex.join(run)} --spec {shlex.quote(spec)}"

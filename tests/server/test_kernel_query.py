@@ -211,7 +211,7 @@ def test_an_unknown_command_names_the_nearest() -> None:
     call = [sys.executable, "-m", "server.cli", "kernel-qery"]
     done = subprocess.run(call, capture_output=True, check=False, cwd=ROOT, timeout=60)
     assert (done.returncode, done.stdout) == (2, b"")
-    assert b"Did you mean 'kernel-query'?" in done.stderr
+    assert b"did you mean 'kernel-query'?" in done.stderr
 
 
 def test_a_closed_pipe_ends_quietly() -> None:
@@ -247,12 +247,12 @@ def _modules_after(*argv: str) -> set[str]:
 
 def test_help_imports_no_command() -> None:
     """Help that waits for torch is help that nobody asks for twice."""
-    assert not _modules_after("--help") & {"numpy", "pydantic", "numba", "torch", "sqlite3", "profiling"}
+    assert not _modules_after("--help") & {"numpy", "pydantic", "numba", "torch", "sqlite3", "rich"}
 
 
 def test_a_grid_needs_neither_rows_nor_compilers() -> None:
     loaded = _modules_after("kernel-query", json.dumps(GRID))
-    assert not loaded & {"numba", "torch", "sqlite3", "sqlite_utils", "profiling", "pyarrow"}
+    assert not loaded & {"numba", "torch", "sqlite3", "sqlite_utils", "rich", "pyarrow"}
 
 
 def test_version() -> None:
