@@ -8,6 +8,7 @@ through. Nothing of the model that is judged enters.
 from __future__ import annotations
 
 import math
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ from servingsim.sim.evaluate import evaluate
 from servingsim.timing.source import HostOverhead, Provenance
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from profiling.device import LocalDevice
     from profiling.report import OnProgress
     from server.demo.rounds import Folder
@@ -30,7 +33,8 @@ if TYPE_CHECKING:
 STEP = ForwardCase(1, 1, 16)
 PRICED = (STEP, ForwardCase(1, 1, 0))
 """A model is built with every kernel that it may need, a prefill's too."""
-SAMPLES = 24
+SAMPLES = 16
+PASSES = 3
 CACHES = 2
 ASSUMED_CACHE_BYTES = 32 * 2**20
 
@@ -44,14 +48,16 @@ def host_overhead(
         kept = store.host(device.name, STACK)
     if kept is not None:
         return kept
-    measure_kernels(
-        path, jobs_for(narrow(subject, 1).facts, narrow(subject, 1).options, PRICED), device, on_progress
-    )
-    one = _priced(narrow(subject, 1), folder)
-    layer_bytes = weight_bytes(one.arch.facts, one.arch.rank)
+    one = narrow(subject, 1)
+    measure_kernels(path, jobs_for(one.facts, one.options, PRICED), device, on_progress)
+    layer_bytes = weight_bytes(one.facts, _priced(one, folder).arch.rank)
     shallow = math.ceil(CACHES * (device.last_level_cache_bytes or ASSUMED_CACHE_BYTES) / layer_bytes)
     depths = (shallow, 2 * shallow)
-    host_ms = [_host_ms(narrow(subject, layers), folder, device) for layers in depths]
+    models = [narrow(subject, layers) for layers in depths]
+    steps_ms = _steps_ms(models, device)
+    host_ms = [
+        step_ms - _priced(model, folder).kernels_ms for model, step_ms in zip(models, steps_ms, strict=True)
+    ]
     per_layer_ms = max(0.0, (host_ms[1] - host_ms[0]) / shallow)
     source = (
         f"steps of {depths[0]} and {depths[1]} narrow layers of the same architecture, less their kernels"
@@ -68,9 +74,12 @@ def host_overhead(
     return overhead
 
 
-def _host_ms(small: Subject, folder: Folder, device: LocalDevice) -> float:
-    with start(small, device.threads) as forward:
-        return forward.measure(STEP, SAMPLES).median_ms - _priced(small, folder).kernels_ms
+def _steps_ms(models: Sequence[Subject], device: LocalDevice) -> list[float]:
+    """A step of each model, the models in turn: the fastest pass of each, as disturbances only add time."""
+    with ExitStack() as stack:
+        running = [stack.enter_context(start(model, device.threads)) for model in models]
+        passes = [[forward.measure(STEP, SAMPLES).median_ms for forward in running] for _ in range(PASSES)]
+    return [min(times_ms) for times_ms in zip(*passes, strict=True)]
 
 
 def _priced(small: Subject, folder: Folder) -> Evaluated:
