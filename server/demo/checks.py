@@ -8,37 +8,43 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from profiling.measure import measure_many
 from profiling.plan import Job
 from profiling.source import StoreSource
 from profiling.store import Store
 from server.demo.report import CacheCheck
-from server.demo.rounds import settings
+from server.demo.rounds import ROUNDS, measure_kernels, merge
 from server.demo.subject import CASES, batch_of
 from servingsim.sim.evaluate import evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from profiling.device import LocalDevice
     from profiling.report import OnProgress
     from server.demo.rounds import Folder
     from server.demo.subject import Subject
     from servingsim.timing.engine import Kernel
 
-PROBES_A_KERNEL = 3
+PROBES_A_KERNEL = 2
 SEED = 20
 BAR = 0.15
 Probe = tuple["Kernel", tuple[int, ...], dict[str, Any]]
 
 
-def check_caches(subject: Subject, folder: Folder, threads: int, on_progress: OnProgress) -> list[CacheCheck]:
-    """Measure the probes into a store that no prediction reads, and compare."""
+def check_caches(
+    subject: Subject, folder: Folder, device: LocalDevice, on_progress: OnProgress
+) -> list[CacheCheck]:
+    """Measure the probes into stores that no prediction reads, as often as the rows, and compare."""
     with Store.open(folder.store("cpu"), read_only=True) as store:
-        source = StoreSource(store)
-        probes = list(_probes(_kernels(subject, source)))
-        jobs = _jobs(probes)
-        with Store.open(folder.store("probes"), create=True) as scratch:
-            measure_many(scratch, jobs, settings=settings(threads), on_progress=on_progress)
+        probes = list(_probes(_kernels(subject, StoreSource(store))))
+        names = [f"probes-{index}" for index in range(ROUNDS)]
+        for name in names:
+            with Store.open(folder.store(name), create=True) as scratch:
+                for known in store.devices():
+                    scratch.put_device(known)
+            measure_kernels(folder.store(name), _jobs(probes), device, on_progress)
+        merge(folder, names, "probes")
+        with Store.open(folder.store("probes"), read_only=True) as scratch:
             pairs = [
                 (kernel, coords, float(kernel.eval(np.array([coords], dtype=float)).time_ms[0]), truth)
                 for kernel, coords, spec in probes

@@ -70,7 +70,7 @@ def run_demo(model: str, path: Path, threads: int, say: Callable[[str], None]) -
     with watching() as on_progress:
         measured = _measure(subject, bench, on_progress)
         say("caches at shapes between their points")
-        checks = check_caches(subject, bench.folder, threads, on_progress)
+        checks = check_caches(subject, bench.folder, device, on_progress)
     say("the same steps predicted")
     cases = [_case(subject, bench.folder, measured.forwards, case) for case in CASES]
     say(f"{gpu.MODEL} on {gpu.DEVICE}, from imported rows")
