@@ -51,12 +51,13 @@ def answer(request: protocol.Message, operations: Mapping[str, Operation]) -> pr
 
     Returns:
         `{"ok": true, ...}` with the result, or `{"ok": false, "reason", "usable"}`; `usable` is false where
-        the process may have been left in a state that spoils the next measurement.
+        the process may have been left in a state that spoils the next measurement, `error` holds the facts of a
+        refusal.
     """
     try:
         return {"ok": True} | operations[request["op"]](request)
     except ServingSimError as error:
-        return {"ok": False, "reason": str(error), "usable": True}
+        return {"ok": False, "reason": str(error), "usable": True, "error": error.facts()}
     except MemoryError as error:
         return {"ok": False, "reason": f"out of memory {error}".strip(), "usable": False}
     except Exception as error:  # noqa: BLE001 - the door of this process: a shape's fault costs that shape only

@@ -43,16 +43,19 @@ class WorkerProcess:
     Args:
         threads: Threads that its libraries may use; 0 leaves their default.
         module: What it runs: a module that serves the protocol.
+        variables: Environment variables beside this process's own.
     """
 
-    def __init__(self, threads: int, module: str = "profiling.worker") -> None:
+    def __init__(
+        self, threads: int, module: str = "profiling.worker", variables: Mapping[str, str] | None = None
+    ) -> None:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
-            env=_environment(threads),
+            env=_environment(threads) | (variables or {}),
             start_new_session=True,
             bufsize=0,
         )
@@ -150,7 +153,7 @@ def _cause(code: int) -> str:
     return f"the worker ended with code {code}"
 
 
-def _environment(threads: int) -> Mapping[str, str]:
+def _environment(threads: int) -> dict[str, str]:
     # A checkout has to be named; naming site-packages would put it before the standard library.
     checkout = "" if str(PACKAGE_ROOT) in site.getsitepackages() else str(PACKAGE_ROOT)
     paths = [checkout, os.environ.get("PYTHONPATH", "")]
