@@ -55,7 +55,7 @@ class WorkerProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
-            env=_environment(threads) | (variables or {}),
+            env={**_environment(threads), **(variables or {})},
             start_new_session=True,
             bufsize=0,
         )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import TracebackType
 
+    from servingsim.errors import ErrorCode
     from skills.desk import Desk
 
 TIMEOUT_S = 60.0
@@ -59,7 +60,7 @@ class Subject:
             answer = self._process.ask({"op": op} | request, self._timeout_s)
         except WorkerError as error:
             self.close()
-            code = "E_TIMEOUT" if "took longer" in str(error) else "E_STATE"
+            code: ErrorCode = "E_TIMEOUT" if "took longer" in str(error) else "E_STATE"
             raise ServingSimError(
                 f"{op}: {error}", code=code, hint="correct the workspace's file and call again"
             ) from error
