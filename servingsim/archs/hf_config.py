@@ -112,7 +112,7 @@ def read_facts(path: Path, *, dtype: Dtype | None = None) -> DenseFacts:
             missing or out of range; names the field, its value and what would be accepted.
     """
     file = path / "config.json" if path.is_dir() else path
-    return dense_facts(_json_object(file), where=str(file), dtype=dtype)
+    return dense_facts(json_object(file), where=str(file), dtype=dtype)
 
 
 def dense_facts(data: dict[str, Any], *, where: str, dtype: Dtype | None = None) -> DenseFacts:
@@ -147,7 +147,12 @@ def dense_facts(data: dict[str, Any], *, where: str, dtype: Dtype | None = None)
     )
 
 
-def _json_object(path: Path) -> dict[str, Any]:
+def json_object(path: Path) -> dict[str, Any]:
+    """The JSON object of a config file.
+
+    Raises:
+        ServingSimError: Not a file, too large for one, or not a JSON object.
+    """
     if not path.is_file():
         raise ServingSimError(
             "no such file", code="E_NOT_FOUND", path=str(path), hint="give a config.json or its folder"

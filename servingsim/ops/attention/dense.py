@@ -92,6 +92,9 @@ class DenseAttention:
         push_priced(ev, self.decode.name, self.decode, coordinates(DECODE_REQUESTS, batches))
 
 
+OP = DenseAttention
+
+
 def prefill_config(config: DenseAttentionConfig) -> AttentionPrefillConfig:
     """The prefill kernel's Config."""
     own = {"backends": config.prefill_backends, "max_num_tokens": config.max_num_tokens}

@@ -1,0 +1,103 @@
+"""The short form of a result's schema, and the envelope around it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Schema = dict[str, Any]
+
+_NULL: Schema = {"type": "null"}
+_TEXT: Schema = {"type": "string"}
+_NUMBER: Schema = {"type": "number"}
+
+_ERROR: Schema = {
+    "type": "object",
+    "properties": {"code": _TEXT, "message": _TEXT, "hint": _TEXT, "retryable": {"type": "boolean"}},
+}
+_JOB: Schema = {
+    "type": "object",
+    "properties": {"job_id": _TEXT, "status": _TEXT, "poll_after_s": _NUMBER},
+}
+_KEPT: Schema = {
+    "type": "object",
+    "properties": {"report_id": _TEXT, "uri": _TEXT, "path": _TEXT},
+}
+
+
+def envelope_around(result: Schema) -> Schema:
+    """Schema of an answer: an object whether the call succeeded or failed, so that both validate against it."""
+    return {
+        "type": "object",
+        "properties": {
+            "ok": {"type": "boolean"},
+            "call_id": _TEXT,
+            "result": _or_null(result),
+            "error": _or_null(_ERROR),
+            "job": _or_null(_JOB),
+            "kept": _or_null(_KEPT),
+            "omitted": {"type": "object"},
+            "warnings": {"type": "array", "items": _TEXT},
+        },
+        "required": ["ok", "call_id"],
+    }
+
+
+def compact(node: Schema, depth: int) -> Schema:
+    """Types, enums and names only, down to `depth` levels of objects, each open to further fields.
+
+    Bounds, patterns, defaults and descriptions are left to the full schema: an answer never fails them, and a
+    shortened one may. What is required is said of the outermost object alone.
+    """
+    short = _short(node, depth)
+    if short.get("type") == "object" and "properties" in short and node.get("required"):
+        short["required"] = list(node["required"])
+    return short
+
+
+def _short(node: Any, depth: int) -> Schema:  # noqa: ANN401 - a schema may be true
+    if not isinstance(node, dict):
+        return {}
+    if "anyOf" in node:
+        return _union([_short(each, depth) for each in node["anyOf"]])
+    for closed in ("const", "enum"):
+        if closed in node:
+            return {closed: node[closed]}
+    kind = node.get("type")
+    if kind == "array":
+        items = _short(node.get("items"), depth)
+        return {"type": "array", "items": items} if items else {"type": "array"}
+    if kind == "object":
+        return _object(node, depth)
+    return {"type": kind} if kind else {}
+
+
+def _object(node: Schema, depth: int) -> Schema:
+    """At depth 0 an object is only an object."""
+    if depth <= 0:
+        return {"type": "object"}
+    short: Schema = {"type": "object"}
+    if node.get("properties"):
+        short["properties"] = {name: _short(each, depth - 1) for name, each in node["properties"].items()}
+    values = _short(node.get("additionalProperties"), depth - 1)
+    if values:
+        short["additionalProperties"] = values
+    return short
+
+
+def _union(members: list[Schema]) -> Schema:
+    """Members once each; plain types as a list of types, which is shorter."""
+    distinct: list[Schema] = []
+    for each in members:
+        if each not in distinct:
+            distinct.append(each)
+    if {} in distinct:
+        return {}
+    if len(distinct) == 1:
+        return distinct[0]
+    if all(set(each) == {"type"} and isinstance(each["type"], str) for each in distinct):
+        return {"type": [each["type"] for each in distinct]}
+    return {"anyOf": distinct}
+
+
+def _or_null(schema: Schema) -> Schema:
+    return {"anyOf": [_NULL, schema]}

@@ -1,0 +1,20 @@
+"""What the command line knows of the tools before one is called: their names, and a line on each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+FOLDER = Path(__file__).parent / "tools"
+
+
+def tool_names() -> list[str]:
+    """Names of all tools, without importing one."""
+    return sorted(path.stem for path in FOLDER.glob("[!_]*.py"))
+
+
+def tool_summaries() -> list[tuple[str, str]]:
+    """Names and titles, for a list in a help text."""
+    from server.tool import tools  # noqa: PLC0415 - only help needs it, not every command's start
+
+    return [(name, tool.title.rstrip(".")) for name, tool in tools().items()]

@@ -1,0 +1,200 @@
+"""What goes into split_model, and its report. Nothing here is particular to one family of models."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from skills.report import Part, SkillReport
+from skills.request import Request, SkillRequest
+
+StackName = Literal["vllm", "transformers", "sglang", "trtllm"]
+Verdict = Literal["reuse", "new_kernel", "elementwise", "fold"]
+DtypeName = Literal["bf16", "fp16", "fp32"]
+KvDtypeName = Literal["bf16", "fp16", "fp32", "fp8"]
+Name = Annotated[str, Field(min_length=1, max_length=80)]
+Scalar = int | float | str
+
+OUTSIDE = "outside"
+"""Layer class of what runs once an iteration: embedding, final norm, lm_head."""
+NO_CAPTURE = "— (no capture)"
+INFERRED = "inferred, unverified"
+MAX_PHASES = 8
+MAX_OVERRIDES = 64
+
+
+class PhaseShape(Request):
+    """One forward to price."""
+
+    phase: Literal["prefill", "decode"]
+    batch: int = Field(1, ge=1, le=8192, description="requests")
+    q_len: int = Field(1, ge=1, le=2**17, description="new tokens each")
+    context: int = Field(0, ge=0, le=2**24, description="cached tokens each")
+
+    @property
+    def label(self) -> str:
+        """`decode_64x1+2048`."""
+        return f"{self.phase}_{self.batch}x{self.q_len}+{self.context}"
+
+
+DEFAULT_PHASES = (
+    PhaseShape(phase="prefill", batch=1, q_len=2048, context=0),
+    PhaseShape(phase="decode", batch=64, q_len=1, context=2048),
+)
+
+
+class Override(Request):
+    """Another verdict for an op, held to the same rules."""
+
+    op: Name = Field(description="as in a row")
+    verdict: Verdict
+    maps_to: str = Field("", max_length=80, description="kind, or the host of a fold")
+    evidence: str = Field(min_length=8, max_length=400)
+
+
+class SplitRequest(SkillRequest):
+    """One model on one stack. Give `model` or `config`."""
+
+    model: str = Field("", max_length=512, description="bundled name, config.json or folder")
+    config: dict[str, Any] = Field(default={}, description="the config itself")
+    stack: StackName = "vllm"
+    dtype: DtypeName | None = None
+    kv_dtype: KvDtypeName | None = None
+    tp: int = Field(1, ge=1, le=64)
+    pp: int = Field(1, ge=1, le=64)
+    ep: int = Field(1, ge=1, le=512)
+    phases: list[PhaseShape] = Field(default=list(DEFAULT_PHASES), min_length=1, max_length=MAX_PHASES)
+    capture: str = Field("", max_length=512, description="kernel summary: JSON list or cuda_gpu_kern_sum CSV")
+    without_capture: bool = Field(False, description="the user's word that none is to be had")
+    overrides: list[Override] = Field(default=[], max_length=MAX_OVERRIDES)
+
+
+class LayerClass(Part):
+    """Layers of one kind."""
+
+    name: str
+    count: int
+    attention: str = Field(description="MHA, GQA, MQA, MLA, linear, ... or unknown")
+    window: int = Field(description="keys a query sees, 0 all")
+    mlp: str = Field(description="dense or moe")
+
+
+class Facts(Part):
+    """The architecture; what the config does not say is listed in `unknown`."""
+
+    model_type: str
+    family: str
+    parameters: dict[str, int | None] = Field(description="total, activated, embeddings")
+    dims: dict[str, int | None]
+    layers: list[LayerClass]
+    moe: dict[str, Scalar] = Field({}, description="experts, top_k, shared, ...; empty: none")
+    dtypes: dict[str, str]
+    flags: dict[str, bool] = Field(description="tied_embeddings, qk_norm, biases, ...")
+    unknown: list[str]
+
+
+class Reference(Part):
+    """The shipped decomposition whose verdicts are reused, and what differs from it."""
+
+    name: str
+    anchor: str
+    differing: list[str] = Field(description="fact: rows decided afresh")
+
+
+class MapsTo(Part):
+    """What prices a row."""
+
+    kind: str = Field("", description="kernel kind; empty for a fold")
+    args: dict[str, Scalar] = Field({}, description="args that the model fixes, per rank")
+    axes: list[str] = Field([], description="args that vary with the batch")
+    input_bytes_per_token: int | None = None
+    output_bytes_per_token: int | None = None
+    host: str = Field("", description="op that a fold is in")
+    until_then: str = Field("", description="kind that prices a new kernel until it is wired")
+
+
+class RowWork(Part):
+    """Work of one launch of a row in a phase."""
+
+    flops: float
+    bytes: float
+
+
+class Row(Part):
+    """One op and its one home."""
+
+    op: str
+    layer_class: str
+    repeat: int = Field(description="times an iteration")
+    math: str
+    anchor: str = Field(description="file:line of the traced operation")
+    traced: int = Field(description="aten operations it covers, one layer, all phases")
+    measured: str = NO_CAPTURE
+    measured_ns: int | None = None
+    measured_share: float | None = None
+    fused: str = Field(description="evidence of the launch's granularity")
+    verdict: Verdict
+    maps_to: MapsTo
+    why: str = Field("", description="of a new kernel: why no kind can stand for it")
+    estimated_share: float = Field(description="roofline, all phases alike; no measurement")
+    work: dict[str, RowWork] = Field(description="by phase")
+
+
+class Placed(Part):
+    """Operations or kernels that are in no row."""
+
+    name: str
+    reason: str
+    count: int
+    ns: int = 0
+
+
+class Agreement(Part):
+    """A total of the table beside another count of the same."""
+
+    phase: str
+    quantity: str
+    table: float
+    other: float
+    source: str
+    tolerance: float
+
+    @property
+    def holds(self) -> bool:
+        """Within the tolerance."""
+        return abs(self.table - self.other) <= self.tolerance * max(abs(self.other), 1.0)
+
+
+class HandOff(Part):
+    """Ready input for wire_kernel."""
+
+    rows: list[str]
+    share: float
+    share_is: Literal["measured", "estimated"]
+    handoff: dict[str, Any] = Field(description="wire_kernel's `handoff`")
+
+
+class TraceInfo(Part):
+    """What the math was read from."""
+
+    transformers: str = ""
+    torch: str = ""
+    operations: int = 0
+    parameters: int = Field(0, description="of the traced layers and what is outside")
+    failure: str = ""
+
+
+class SplitReport(SkillReport):
+    """The decision table."""
+
+    skill: str = "split_model"
+    request: SplitRequest
+    facts: Facts
+    reference: Reference
+    rows: list[Row]
+    plumbing: list[Placed] = Field(description="not priced, with the reason")
+    unplaced: list[Placed]
+    handoffs: list[HandOff]
+    trace: TraceInfo
+    agreement: list[Agreement]
