@@ -19,6 +19,7 @@ from profiling.model_trace import TracedOp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import FrameType
 
 PACKAGE = str(Path(transformers.__file__).parent)
 LAYER = re.compile(r"^(?:.*\.)?layers\.(\d+)(?:\.(.*))?$")
@@ -85,12 +86,12 @@ class Recorder:
         self._path.pop()
 
 
-class _Listener(TorchDispatchMode):  # type: ignore[misc] - torch is untyped here
+class _Listener(TorchDispatchMode):  # type: ignore[misc]
     def __init__(self, recorder: Recorder) -> None:
         super().__init__()
         self._recorder = recorder
 
-    def __torch_dispatch__(self, func: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401, PLW3201 - torch's
+    def __torch_dispatch__(self, func: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401 - torch's
         output = func(*args, **(kwargs or {}))
         self._recorder.record(func, _tensors([*args, *(kwargs or {}).values()]), output)
         return output
@@ -103,7 +104,8 @@ def _place(path: str) -> tuple[int, str]:
 
 def _source() -> Frame:
     """The innermost line of the package that writes the math, and the innermost function of the package."""
-    frame, function = sys._getframe(2), ""  # noqa: SLF001 - the only way to see the caller's frames
+    frame: FrameType | None = sys._getframe(2)  # noqa: SLF001 - the only way to see the caller's frames
+    function = ""
     while frame is not None:
         code = frame.f_code
         if code.co_filename.startswith(PACKAGE):
@@ -111,7 +113,7 @@ def _source() -> Frame:
             name = code.co_filename[len(PACKAGE) + 1 :]
             if name.startswith(OWN_CODE):
                 return f"{name}:{frame.f_lineno}", function
-        frame = frame.f_back  # type: ignore[assignment] - None ends the loop
+        frame = frame.f_back
     return "", function
 
 

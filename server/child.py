@@ -42,7 +42,7 @@ class Answer:
     data: Any
 
 
-def answer_of(  # noqa: PLR0913 - one parameter an aspect of the process
+def answer_of(
     arguments: Sequence[str],
     desk: Desk,
     *,

@@ -49,8 +49,9 @@ class ServingSimCommands(command_line.CommandFolder):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands, then the tools."""
         super().format_commands(ctx, formatter)
-        with formatter.section("Tools, also for agents"):
-            formatter.write_dl(tool_summaries())
+        if found := tool_summaries(without=self.files()):
+            with formatter.section("Tools, also for agents"):
+                formatter.write_dl(found)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click's signature
         """Run a command; a refusal becomes its message and exit code 2, anything else stays what it is."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from skills.request import Request
     from skills.watch import Watch
 
-RETRYABLE = frozenset({"E_TIMEOUT", "E_CANCELLED", "E_INTERNAL"})
+RETRYABLE = frozenset({"E_TIMEOUT", "E_CANCELLED"})
 MAX_MESSAGE = 2000
 
 
@@ -162,7 +162,8 @@ def _as_job(call: _Progress, tool: Tool, request: Request, desk: Desk, watch: Wa
 
 
 def _answer(call: _Progress) -> Envelope:
-    result, omitted = None, {}
+    result: dict[str, Any] | None = None
+    omitted: dict[str, int] = {}
     if call.data is not None and call.fault is None:
         detail = getattr(call.request, "detail", "summary")
         result, omitted = fit(call.data, FULL_BYTES if detail == "full" else SUMMARY_BYTES)
@@ -192,7 +193,7 @@ def _line(call: _Progress, desk: Desk, caller: Caller) -> Call:
     return Call(
         call_id=call.call_id,
         parent=caller.parent,
-        job_id=call.job.job_id if call.job else "",
+        job_id=_job_id(call),
         t=call.began,
         origin=caller.origin,
         client=caller.client[:200],
@@ -214,11 +215,19 @@ def _line(call: _Progress, desk: Desk, caller: Caller) -> Call:
 
 def _status(call: _Progress) -> str:
     if call.fault is not None:
-        return "cancelled" if call.fault.code == "E_CANCELLED" else "refused"
+        if call.fault.code == "E_CANCELLED":
+            return "cancelled"
+        return "failed" if call.fault.code in {"E_INTERNAL", "E_TIMEOUT", "E_TOOLCHAIN"} else "refused"
     if call.data is None:
         return call.job.status if call.job else "ok"
-    status = call.data.get("status")
-    return status if isinstance(status, str) else "ok"
+    found = (call.data.get("status"), (call.data.get("job") or {}).get("status"), call.data.get("verdict"))
+    return next((status for status in found if isinstance(status, str)), "ok")
+
+
+def _job_id(call: _Progress) -> str:
+    if call.job is not None:
+        return call.job.job_id
+    return str(((call.data or {}).get("job") or {}).get("job_id") or "")
 
 
 def _device(data: dict[str, Any] | None, args: dict[str, Any]) -> dict[str, str]:

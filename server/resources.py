@@ -11,8 +11,6 @@ from servingsim.errors import ServingSimError
 from servingsim.validation import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from skills.desk import Desk
 
 SCHEME = "servingsim://"
@@ -51,7 +49,7 @@ def read_uri(desk: Desk, uri: str, *, offset: int = 0, limit: int = 8000) -> Pag
     )
 
 
-def _whole(desk: Desk, uri: str) -> tuple[str, str]:
+def _whole(desk: Desk, uri: str) -> tuple[str, str]:  # noqa: PLR0911 - one return an address
     parts = tuple(uri.removeprefix(SCHEME).split("/")) if uri.startswith(SCHEME) else ()
     match parts:
         case ("schemas", name):
@@ -74,7 +72,9 @@ def _whole(desk: Desk, uri: str) -> tuple[str, str]:
 
             return job_folder(desk, job_id).last_words(2**22), "text/plain"
         case ("campaigns", campaign_id):
-            return _json(_campaign(desk, campaign_id)), JSON
+            from server.campaign.read import campaign_data  # noqa: PLC0415
+
+            return _json(campaign_data(desk, campaign_id)), JSON
         case ("kernels",):
             return _json(_kernels(desk)), JSON
     raise ServingSimError(f"no such address: {shown(uri)}", known=FORMS, path="uri", hint="correct it")
@@ -86,13 +86,6 @@ def _schema(name: str) -> dict[str, Any]:
 
     tool = tool_named(name)
     return {"tool": name, "input": input_schema(tool), "output": envelope_schema(tool)}
-
-
-def _campaign(desk: Desk, campaign_id: str) -> object:
-    import importlib  # noqa: PLC0415
-
-    overview: Callable[[Desk, str], BaseModel] = importlib.import_module("server.campaign").overview
-    return overview(desk, campaign_id).model_dump(mode="json")
 
 
 def _kernels(desk: Desk) -> object:

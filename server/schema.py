@@ -7,24 +7,26 @@ agent pays for every byte of it on every turn; the whole result is described by 
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
-from server.schema_compact import compact, envelope_around
+from server.schema_compact import compact, envelope_around, size_bytes
 from servingsim.errors import ServingSimError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pydantic import BaseModel
 
     from server.tool import Tool
 
 Schema = dict[str, Any]
 
-DEPTHS = (5, 4, 3, 2, 1)
-"""Levels of objects that a published result may show, the deepest that fits first."""
-RESULT_BYTES = 560
-SKILL_RESULT_BYTES = 1500
+RESULT_BYTES = 420
+SKILL_RESULT_BYTES = 1250
 """What the short form of a result may take in the published output schema."""
+
+REPORT_HEAD = ("status", "summary", "criteria")
+"""What an agent reads of every report."""
 
 _SUBSCHEMAS = ("items", "additionalProperties", "contains", "not", "if", "then", "else", "propertyNames")
 _SUBSCHEMA_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
@@ -56,29 +58,24 @@ def envelope_schema(tool: Tool) -> Schema:
     Raises:
         ServingSimError: E_STATE, a recursive output model.
     """
-    whole, limit = result_schema(tool), SKILL_RESULT_BYTES if tool.skill else RESULT_BYTES
-    shorter = (compact(whole, depth) for depth in DEPTHS)
-    result = next((each for each in shorter if size_bytes(each) <= limit), {"type": "object"})
-    return envelope_around(result)
+    whole = result_schema(tool)
+    if tool.skill:
+        return envelope_around(compact(whole, SKILL_RESULT_BYTES, head=REPORT_HEAD))
+    return envelope_around(compact(whole, RESULT_BYTES))
 
 
 def model_schema(model: type[BaseModel]) -> Schema:
-    """Schema of what a model writes, self-contained.
+    """Schema of what a model writes, self-contained, and open: readers have to expect further fields.
 
     Raises:
         ServingSimError: E_STATE, a recursive model.
     """
-    return inlined(model.model_json_schema(mode="serialization"), model.__name__)
+    return _opened(inlined(model.model_json_schema(mode="serialization"), model.__name__))
 
 
 def tokens(schema: Schema) -> int:
     """About how many tokens a schema costs an agent, at four bytes each."""
     return size_bytes(schema) // 4
-
-
-def size_bytes(schema: Schema) -> int:
-    """Bytes of the schema as it is sent."""
-    return len(json.dumps(schema, separators=(",", ":")))
 
 
 def inlined(schema: Schema, name: str) -> Schema:
@@ -152,20 +149,39 @@ def _input_of(model: type[BaseModel]) -> Schema:
     return schema
 
 
-def _closed(node: Any, path: str) -> None:  # noqa: ANN401 - JSON
-    """Refuse an object that takes unknown fields; drop defaults of null, which say nothing."""
-    if not isinstance(node, dict):
-        return
+def _closed(node: Schema, path: str) -> None:
+    """Refuse an object that takes unknown fields, and drop what says nothing: empty defaults, open maps."""
     if "properties" in node and node.get("additionalProperties") is not False:
         raise ServingSimError(
             "takes unknown fields", code="E_STATE", path=path, hint="derive the nested model from Request"
         )
-    if node.get("default", ...) is None:
+    # A nested model's default only repeats the defaults of its fields.
+    if "default" in node and (_says_nothing(node["default"]) or "properties" in node):
         del node["default"]
-    for one, each in node.get("properties", {}).items():
-        _closed(each, f"{path}.{one}")
-    for key in _SUBSCHEMAS:
-        _closed(node.get(key), f"{path}.{key}")
-    for key in _SUBSCHEMA_LISTS:
-        for index, each in enumerate(node.get(key, ())):
-            _closed(each, f"{path}.{key}[{index}]")
+    if node.get("additionalProperties") is True:
+        del node["additionalProperties"]
+    for word, each in _parts(node):
+        _closed(each, f"{path}.{word}")
+
+
+def _opened(node: Schema) -> Schema:
+    """The schema without a word against further fields."""
+    if node.get("additionalProperties") is False:
+        del node["additionalProperties"]
+    for _, each in _parts(node):
+        _opened(each)
+    return node
+
+
+def _parts(node: Schema) -> Iterator[tuple[str, Schema]]:
+    """The schemas directly within a schema, with the word that leads to each."""
+    found = [(key, node[key]) for key in _SUBSCHEMAS if key in node]
+    found += [(name, each) for key in _SUBSCHEMA_MAPS for name, each in node.get(key, {}).items()]
+    found += [
+        (f"{key}[{index}]", each) for key in _SUBSCHEMA_LISTS for index, each in enumerate(node.get(key, ()))
+    ]
+    return ((word, each) for word, each in found if isinstance(each, dict))
+
+
+def _says_nothing(default: object) -> bool:
+    return default is False or default in (None, "", [], {})

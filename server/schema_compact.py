@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Schema = dict[str, Any]
+
+MAX_DEPTH = 5
+"""Levels of objects within a result that are ever shown."""
 
 _NULL: Schema = {"type": "null"}
 _TEXT: Schema = {"type": "string"}
@@ -42,15 +49,48 @@ def envelope_around(result: Schema) -> Schema:
     }
 
 
-def compact(node: Schema, depth: int) -> Schema:
-    """Types, enums and names only, down to `depth` levels of objects, each open to further fields.
+def compact(whole: Schema, limit_bytes: int, *, head: Sequence[str] = ()) -> Schema:
+    """Types, enums and names only, as deep as the limit allows, each object open to further fields.
 
-    Bounds, patterns, defaults and descriptions are left to the full schema: an answer never fails them, and a
-    shortened one may. What is required is said of the outermost object alone.
+    Bounds, patterns, defaults and descriptions are left to the whole schema: an answer never fails them, and a
+    shortened one may. The largest properties lose their inner levels first.
+
+    Args:
+        whole: Schema of an object.
+        limit_bytes: What the short form may take.
+        head: Properties that are kept as deep as they are, and the only ones said to be required; without any,
+            all that are.
     """
-    short = _short(node, depth)
-    if short.get("type") == "object" and "properties" in short and node.get("required"):
-        short["required"] = list(node["required"])
+    properties = whole.get("properties", {})
+    depths = dict.fromkeys(properties, MAX_DEPTH)
+    must = [name for name in whole.get("required", ()) if not head or name in head]
+    while True:
+        short = _outermost({name: _short(properties[name], depth) for name, depth in depths.items()}, must)
+        if size_bytes(short) <= limit_bytes:
+            return short
+        spare = [name for name in depths if name not in head]
+        if not spare:
+            return {"type": "object"}
+        largest = max(spare, key=lambda name: (depths[name] > 0, size_bytes(short["properties"][name])))
+        if depths[largest] > 0:
+            depths[largest] -= 1
+        else:
+            # As flat as it gets: what comes last goes first, and the object is open to it.
+            del depths[spare[-1]]
+            must = [name for name in must if name in depths]
+
+
+def size_bytes(schema: Schema) -> int:
+    """Bytes of a schema as it is sent."""
+    return len(json.dumps(schema, separators=(",", ":")))
+
+
+def _outermost(properties: Schema, required: list[str]) -> Schema:
+    short: Schema = {"type": "object"}
+    if properties:
+        short["properties"] = properties
+    if required:
+        short["required"] = required
     return short
 
 

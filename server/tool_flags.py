@@ -100,7 +100,6 @@ def _option(name: str, field: FieldInfo) -> click.Option:
         "required": field.is_required(),
         "default": None,
         "help": _help(field),
-        "show_default": _default(field),
     }
     if shape == PLAIN[bool]:
         return click.Option([name, f"{word}/--no-{word[2:]}"], **shared)
@@ -142,23 +141,16 @@ def _members(annotation: object) -> list[Any]:
 
 
 def _help(field: FieldInfo) -> str:
-    """The field's description with its limits."""
+    """The field's description with its limits and its default."""
     words = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
-    limits = [
+    notes = [
         f"{word} {getattr(each, key):g}"
         for each in field.metadata
         for key, word in words.items()
         if isinstance(getattr(each, key, None), (int, float))
     ]
+    default = None if field.is_required() else field.get_default(call_default_factory=True, validated_data={})
+    if default is not None and default not in ({}, [], (), ""):
+        notes.append(f"default {str(default).lower() if isinstance(default, bool) else default}")
     text = (field.description or "").strip()
-    return f"{text} ({', '.join(limits)})".strip() if limits else text
-
-
-def _default(field: FieldInfo) -> str | bool:
-    """What the help shows as the default."""
-    if field.is_required():
-        return False
-    default = field.get_default(call_default_factory=True, validated_data={})
-    if default is None or default in ({}, [], (), ""):
-        return False
-    return str(default).lower() if isinstance(default, bool) else str(default)
+    return f"{text} ({', '.join(notes)})".strip() if notes else text

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
+    from collections.abc import Container
 
 FOLDER = Path(__file__).parent / "tools"
 
@@ -13,8 +16,8 @@ def tool_names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("[!_]*.py"))
 
 
-def tool_summaries() -> list[tuple[str, str]]:
-    """Names and titles, for a list in a help text."""
+def tool_summaries(without: Container[str] = ()) -> list[tuple[str, str]]:
+    """Names and titles, for a list in a help text, without those whose name a command has."""
     from server.tool import tools  # noqa: PLC0415 - only help needs it, not every command's start
 
-    return [(name, tool.title.rstrip(".")) for name, tool in tools().items()]
+    return [(name, tool.title.rstrip(".")) for name, tool in tools().items() if name not in without]

@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,7 @@ import click
 from profiling.command_line import EXIT_INPUT, EXIT_INTERRUPTED
 from profiling.console import emit
 from server.console import tell
+from server.tool import tools
 from servingsim.errors import ServingSimError
 
 if TYPE_CHECKING:
@@ -24,7 +26,8 @@ if TYPE_CHECKING:
 EXIT_FAILED = 1
 REFUSED = frozenset({"E_INPUT", "E_NOT_FOUND", "E_PATH", "E_LIMIT"})
 """Codes of what the caller has to change."""
-GOING_ON = frozenset({"queued", "running"})
+PATIENCE_S = 7 * 86400.0
+"""As long as no job lives."""
 
 
 class Teller:
@@ -57,22 +60,30 @@ class Teller:
 
 
 def call(name: str, arguments: dict[str, Any], desk: Desk) -> Envelope:
-    """Run a tool and wait until it has ended; as long as `wait_s` says where the arguments hold it.
+    """Run a tool and wait until it has ended; only as long as `wait_s` says where the arguments hold it.
 
-    Ctrl-C cancels the job; the answer is E_CANCELLED then.
+    Ctrl-C cancels the job that the call has started; the answer is E_CANCELLED then.
     """
     from server.invoke import Caller, invoke  # noqa: PLC0415 - help and refused flags need none of it
 
     caller, teller = Caller(origin="cli"), Teller()
+    arguments, desk = _to_the_end(name, arguments, desk)
     with _interruptible(teller):
         envelope = invoke(name, arguments, desk, caller=caller, watch=teller)
-        job_id = envelope.job.job_id if envelope.job else ""
-        while "wait_s" not in arguments and _goes_on(envelope) and not teller.interrupted:
-            envelope = invoke("job_wait", {"job_id": job_id}, desk, caller=caller, watch=teller)
-        if teller.interrupted and job_id:
-            invoke("job_cancel", {"job_id": job_id}, desk, caller=caller)
+        if teller.interrupted and envelope.error is not None and envelope.job is not None:
+            invoke("job_cancel", {"job_id": envelope.job.job_id}, desk, caller=caller)
     teller.end()
     return envelope
+
+
+def _to_the_end(name: str, arguments: dict[str, Any], desk: Desk) -> tuple[dict[str, Any], Desk]:
+    """The same call without an end of its wait, which only a client over a wire needs."""
+    from server.jobs.wait import CLIENT_MOST_S  # noqa: PLC0415 - as above
+
+    tool = tools().get(name)
+    if tool is None or "wait_s" not in tool.takes.model_fields or "wait_s" in arguments:
+        return arguments, desk
+    return {**arguments, "wait_s": CLIENT_MOST_S}, replace(desk, max_wait_s=PATIENCE_S)
 
 
 def finish(envelope: Envelope, ctx: click.Context, *, as_json: bool) -> None:
@@ -94,7 +105,15 @@ def exit_code(envelope: Envelope) -> int:
         if envelope.error.code == "E_CANCELLED":
             return EXIT_INTERRUPTED
         return EXIT_INPUT if envelope.error.code in REFUSED else EXIT_FAILED
-    return EXIT_FAILED if (envelope.result or {}).get("status") == "fail" else 0
+    result = envelope.result or {}
+    inner = job_result(result)
+    broken = inner is not None and result.get("error") is not None
+    return EXIT_FAILED if broken or (inner or result).get("status") == "fail" else 0
+
+
+def job_result(result: dict[str, Any]) -> dict[str, Any] | None:
+    """What a job has come to, where the result is the answer of a wait for it."""
+    return result["result"] or {} if {"job", "jobs", "result", "error"} <= result.keys() else None
 
 
 def as_error(fault: Fault) -> ServingSimError:
@@ -108,10 +127,6 @@ def as_error(fault: Fault) -> ServingSimError:
     )
 
 
-def _goes_on(envelope: Envelope) -> bool:
-    return envelope.ok and envelope.job is not None and envelope.job.status in GOING_ON
-
-
 @contextmanager
 def _interruptible(teller: Teller) -> Iterator[None]:
     """Ctrl-C is noted once, so that the job can be cancelled; the second one ends the process as ever."""
@@ -122,6 +137,7 @@ def _interruptible(teller: Teller) -> Iterator[None]:
 
     def note(_number: int, _frame: object) -> None:
         teller.interrupted = True
+        click.echo("stopping; Ctrl-C once more ends it at once", err=True)
         signal.signal(signal.SIGINT, before)
 
     signal.signal(signal.SIGINT, note)

@@ -9,6 +9,8 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from server.tool_session import job_result
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -41,6 +43,9 @@ def view(envelope: Envelope) -> RenderableType:
 
 def _parts(envelope: Envelope) -> Iterator[RenderableType]:
     result = envelope.result
+    if result is not None and (inner := job_result(result)):
+        yield from _parts(envelope.model_copy(update={"result": inner}))
+        return
     if result is not None and {"criteria", "status"} <= result.keys():
         yield from _report(result)
     elif result is not None:
@@ -99,7 +104,9 @@ def _decision(decision: dict[str, Any]) -> Iterator[RenderableType]:
 def _fields(data: dict[str, Any], indent: str = "") -> Iterator[RenderableType]:
     """Any data: values on lines, lists of alike objects as tables, what is deeper as JSON."""
     for name, value in data.items():
-        if isinstance(value, dict) and value and len(indent) < 4:
+        if value is None or value in ({}, []):
+            continue
+        if isinstance(value, dict) and len(indent) < 4:
             yield plain(f"{indent}{name}:")
             yield from _fields(value, indent + "  ")
         elif isinstance(value, list) and value and all(isinstance(each, dict) for each in value):

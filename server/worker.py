@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from server.envelope import Fault
 from server.jobs.folder import JobFolder, JobStatus, Order, Outcome, Owner
 from server.jobs.folder import Progress as ProgressLine
 from server.jobs.measuring import MEASURING, alone

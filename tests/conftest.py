@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+collect_ignore = ["fixtures"]
+"""Tests in there are material: they need a workspace around them."""
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from server.campaign.decide import answers_for_call, words_of_user
-from server.campaign.facts import facts_of, names_of
+from server.campaign.facts import criteria_of, facts_of, names_of
 from server.campaign.schema import Brief, Call, FileToWrite, Rule
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ def brief(loop: Loop, task: Task) -> Brief:
         workspace=str(loop.desk.workspace),
         files=[FileToWrite(path=path.format(**names), holds=holds) for path, holds in facts.files],
         call=Call(tool=task.skill, arguments=task.arguments | ({"decisions": answers} if answers else {})),
-        criteria=[Rule(id=name, text=text) for name, text in facts.criteria],
+        checked=task.checked,
+        criteria=[Rule(id=name, text=text) for name, text in criteria_of(task.skill)],
         commands=[command.format(**names) for command in facts.commands],
         out_of_scope=[*facts.out_of_scope, *OUT_OF_SCOPE],
         failed_before=[each for each in task.evidence if each.status != "pass"],

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 QUESTION, UNVERIFIED, DECIDED = "question", "unverified", "decided"
 """Questions of the loop itself; others are a skill's own, and their answers go into its next call."""
 ASKS_AGAIN = Option(value="retry", trade_off="the task is given out again")
+REMEDY = "remedy"
+"""validate_cache's own question: accepting the error ends its task, and the closeout lists it."""
 CHOICES: dict[str, tuple[Option, ...]] = {
     QUESTION: (
         ASKS_AGAIN,
@@ -99,6 +101,8 @@ def _go_on(task: Task, tasks: Mapping[str, Task]) -> list[Task]:
     said = {each.id.partition(":")[2]: each.answer for each in task.decisions}
     if said.get(QUESTION) == "drop":
         return [task.with_(status="dropped"), *(each.with_(status="dropped") for each in _later(task, tasks))]
+    if said.get(REMEDY) == "accept" and task.remedies is not None:
+        return [task.with_(status="listed")]
     if said.get(UNVERIFIED) == "accept":
         return [task.with_(status="passed")]
     changes: dict[str, Any] = {"status": "open", "proposed": {}}

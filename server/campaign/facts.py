@@ -31,7 +31,8 @@ class SkillFacts:
         do: The work, in a few sentences; `{...}` are the task's own names.
         files: Path below the workspace to what it holds.
         fixed: Arguments that say what a task is about: a report of others is about another task.
-        decided: Arguments that the user agreed to: others are put to the user.
+        decided: Arguments that only the user changes, their defaults too: others are put to the user.
+        agreed: The same, once they are given.
         commands: Shell commands that help.
         out_of_scope: What is not touched.
         criteria: Rule ids and sentences, in the order of the checkpoints.
@@ -42,6 +43,7 @@ class SkillFacts:
     files: tuple[tuple[str, str], ...]
     fixed: tuple[str, ...]
     decided: tuple[str, ...]
+    agreed: tuple[str, ...]
     commands: tuple[str, ...]
     out_of_scope: tuple[str, ...]
     criteria: tuple[tuple[str, str], ...]
@@ -50,17 +52,19 @@ class SkillFacts:
 WIRE = SkillFacts(
     verb="wire",
     do=(
-        "Wire the measured kernel {kind} into the timing layer. Have `call` scaffold the kernel file, complete it and "
-        "its tests, then have it checked; R.1, R.2 and R.3 are checkpoints in this order, and the first that fails is "
-        "corrected before the next. Hand in the report of the check. A shape other than the agreed one, a new cache "
-        "kind or a change outside these files is a question for the user: hand in `blocked` with it."
+        "Wire the measured kernel {kind} into the timing layer. Make `call` with mode scaffold for a draft, complete "
+        "it and its tests, then make `call` as it stands, which checks. R.1, R.2 and R.3 are checkpoints in this "
+        "order: the first that fails is corrected before the next. Hand in the report of the check. A shape other "
+        "than the agreed one, a new cache kind or a change outside these files is a question for the user: hand in "
+        "`blocked` with it."
     ),
     files=(
         ("servingsim/timing/kernels/{kind}.py", "Config, Input, sweep grid, cache, mask: `KERNEL`"),
         ("tests/{kind}/test_{kind}.py", "focused tests, each naming the production defect that it catches"),
     ),
-    fixed=("kind", "handoff"),
-    decided=("shape",),
+    fixed=("kind", "mode", "handoff"),
+    decided=(),
+    agreed=("shape",),
     commands=(
         "python -m profiling list --kind {kind} --json",
         'servingsim kernel-query \'{{"op":"grid","kind":"{kind}","config":{{...}}}}\'',
@@ -68,10 +72,16 @@ WIRE = SkillFacts(
     ),
     out_of_scope=WIRE_SCOPE,
     criteria=(
-        ("R.1", "The hand-off is whole: registry, facade, smoke through the public command, a source for every field."),
+        (
+            "R.1",
+            "The hand-off is whole: registry, facade, smoke through the public command, a source for every field.",
+        ),
         ("R.2", "The shape emits exactly the args fields plus backend, over an existing cache kind."),
         ("R.2-ceiling", "At most 500 feasible coordinates of one Config, after the mask, before backends."),
-        ("R.3", "The file does what was agreed: payload field for field, dtype tags, mask, tests, grid query."),
+        (
+            "R.3",
+            "The file does what was agreed: payload field for field, dtype tags, mask, tests, grid query.",
+        ),
     ),
 )
 FIDELITY = SkillFacts(
@@ -82,25 +92,41 @@ FIDELITY = SkillFacts(
         "hand in the new report; a second failure is listed and the campaign moves on. A remedy that costs much more "
         "measuring, or changes the kernel's public fields, is a question for the user: hand in `blocked` with it."
     ),
-    files=(("servingsim/timing/kernels/{kind}.py", "only where a remedy changes the grid, the cache or the re-axis"),),
+    files=(
+        (
+            "servingsim/timing/kernels/{kind}.py",
+            "only where a remedy changes the grid, the cache or the re-axis",
+        ),
+    ),
     fixed=("kind", "config"),
-    decided=("bar", "share"),
-    commands=("servingsim kernel-query '{{\"op\":\"eval\",\"kind\":\"{kind}\",...}}'", "the CSV that the report names"),
+    decided=("bar", "within_rate", "truth", "share", "probes", "max_probes", "backends"),
+    agreed=(),
+    commands=(
+        'servingsim kernel-query \'{{"op":"eval","kind":"{kind}",...}}\'',
+        "the CSV that the report names",
+    ),
     out_of_scope=FIDELITY_SCOPE,
-    criteria=(("R.4", "The error against measured truth is within the bar, by region, and the worst probes are known."),),
+    criteria=(
+        (
+            "R.4",
+            "The error against measured truth is within the bar, by region, and the worst probes are known.",
+        ),
+    ),
 )
 OP = SkillFacts(
     verb="compose",
     do=(
-        "Compose the operation {name}. Have `call` scaffold it where it is compound, complete the pure helpers and "
-        "their tests, then have it checked, and hand in that report. An atomic op writes no file: its report is enough."
+        "Compose the operation {name}. Where it is compound make `call` with mode scaffold, complete the pure helpers "
+        "and their tests, then make `call` as it stands, which checks, and hand in that report. An atomic op writes "
+        "no file: its report is enough."
     ),
     files=(
         ("servingsim/ops/{family}/{name}.py", "Config, Input, build, compile, eval; pure helpers"),
         ("tests/{name}/test_{name}.py", "unit tests of the pure helpers"),
     ),
-    fixed=("family", "name", "sub_kernels"),
+    fixed=("family", "name", "mode", "sub_kernels"),
     decided=("form",),
+    agreed=(),
     commands=("python -m pytest tests/{name} -q",),
     out_of_scope=OP_SCOPE,
     criteria=(
@@ -115,6 +141,15 @@ OP = SkillFacts(
 _FACTS = {"wire_kernel": WIRE, "validate_cache": FIDELITY, "compose_op": OP}
 
 
+def criteria_of(skill: str) -> list[tuple[str, str]]:
+    """Id and sentence of what the server checks, in the order of the checkpoints."""
+    if skill != "wire_kernel":
+        return list(facts_of(skill).criteria)
+    from skills.wire_kernel.rules import STAGES  # noqa: PLC0415 - only a brief of this skill lists them
+
+    return [rule for stage in STAGES.values() for rule in stage.items()]
+
+
 def facts_of(skill: str) -> SkillFacts:
     """Of a skill that campaigns use."""
     return _FACTS[skill]
@@ -122,9 +157,8 @@ def facts_of(skill: str) -> SkillFacts:
 
 def names_of(arguments: dict[str, Any]) -> dict[str, str]:
     """The names that texts and task ids use: of the kernel, or of the op."""
-    nested = arguments.get("handoff") or {}
     return {
-        "kind": str(arguments.get("kind") or nested.get("kind", "")),
+        "kind": str(arguments.get("kind", "")),
         "family": str(arguments.get("family", "")),
         "name": str(arguments.get("name", "")),
     }

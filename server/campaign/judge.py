@@ -1,80 +1,109 @@
-"""What the server makes of a report: whose it is, whether it is about the task, and whether it is true."""
+"""What the server makes of a report: pass, fail with the evidence of the first failing checkpoint, or blocked."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from server.campaign.plan import NOT_THE_TASKS
+from server.campaign.decide import DECIDED, QUESTION, UNVERIFIED, of_skill, question
 from servingsim.errors import ServingSimError
-from servingsim.validation import parse, shown
-from skills.report import Criterion, SkillReport
+from skills.report import Criterion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from server.campaign.state import Task
+    from server.campaign.handed_in import HandedIn
+    from server.campaign.state import Task, TaskStatus
     from server.tool import Tool
     from skills.desk import Desk
+    from skills.report import Decision, SkillReport
     from skills.watch import Watch
 
-ORIGIN = "campaign-origin"
 RECHECK = "campaign-recheck"
+MOVES_ON = frozenset({"R.4-within", "R.4-regions", "R.4-backend"})
+"""Errors of a cache: one remedy is tried, then they are listed. What else fails is never listed away."""
+CHECKPOINT = re.compile(r"R\.(\d+)")
 
 
 @dataclass(frozen=True)
-class HandedIn:
-    """A report that fits its skill's model and the task.
+class Verdict:
+    """What becomes of a task."""
 
-    Attributes:
-        report: As the skill's model.
-        data: The same as plain data.
-        report_id: Of the kept report, empty for an inline one that is not kept here.
-        other: Agreed arguments that it used differently.
-    """
-
-    report: SkillReport
-    data: dict[str, Any]
-    report_id: str
-    other: dict[str, Any]
-
-    @property
-    def origin(self) -> Criterion:
-        """Where it comes from."""
-        kept = f"kept report {self.report_id}" if self.report_id else "inline, kept nowhere here: untrusted"
-        return Criterion(id=ORIGIN, text="The report fits its model and the task.", status="pass", evidence=kept)
+    status: TaskStatus
+    summary: str
+    criteria: list[Criterion] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+    proposed: dict[str, Any] = field(default_factory=dict)
 
 
-def read_report(
-    desk: Desk, task: Task, tool: Tool, report_id: str, inline: dict[str, Any]
-) -> HandedIn:
-    """The report of a submission.
+def judge(task: Task, handed: HandedIn, tool: Tool, desk: Desk, watch: Watch) -> Verdict:
+    """Pass, fail with the evidence, or blocked.
 
     Raises:
-        ServingSimError: E_INPUT: it does not fit the model, is another task's, or differs from the kept one of its
-            id; E_NOT_FOUND: no such report.
+        ServingSimError: E_CANCELLED.
     """
-    data = inline
-    if report_id:
-        data = _kept(desk, tool, report_id)
-        if inline and inline != data:
-            raise ServingSimError(
-                f"the report was edited: it differs from the kept {report_id} in {_differences(inline, data)}",
-                path="report",
-                hint=f"hand in report_id alone, or call {tool.name} again",
+    if handed.report.status == "fail":
+        return _failed(task, handed.report)
+    if handed.report.status == "needs_decision":
+        return _undecided(task, handed.report)
+    return _believed(task, handed, [handed.origin, *_recheck(tool, handed, desk, watch)])
+
+
+def _failed(task: Task, report: SkillReport) -> Verdict:
+    failing = first_failing(report.criteria)
+    if task.remedies is not None and all(each.id in MOVES_ON for each in failing):
+        if task.failures >= task.remedies:
+            return Verdict(
+                "listed", "still fails after its remedy: listed, and the campaign moves on", failing
             )
-    report = parse(tool.gives, data, where=f"report of {tool.name}")
-    if not isinstance(report, SkillReport):
-        raise ServingSimError(f"{tool.name} gives no report", code="E_INTERNAL")
-    asked = report.model_dump(mode="json").get("request", {})
-    _refuse_of_another(task, asked)
-    other = {name: asked.get(name) for name in task.decided if asked.get(name) != task.arguments[name]}
-    return HandedIn(report, report.model_dump(mode="json"), report_id, other)
+        if _is_minor(task):
+            return Verdict(
+                "listed", "its share justifies no remedy: listed, and the campaign moves on", failing
+            )
+        if report.open_decisions:
+            asked = of_skill(task, report.open_decisions)
+            return Verdict("blocked", "fails, and the user decides about the remedy", failing, asked)
+    return Verdict("failed", f"fails at {failing[0].id}: {failing[0].evidence}", failing)
 
 
-def recheck(
-    tool: Tool, handed: HandedIn, desk: Desk, watch: Watch
-) -> list[Criterion]:
+def _is_minor(task: Task) -> bool:
+    from skills.validate_cache.depth import MINOR  # noqa: PLC0415 - only a cache that fails asks
+
+    share = task.arguments.get("share")
+    return share is not None and share < MINOR
+
+
+def _undecided(task: Task, report: SkillReport) -> Verdict:
+    wanted = [each for each in report.criteria if each.status == "needs_decision"]
+    asked = of_skill(task, report.open_decisions) or [question(task, QUESTION, wanted[0].evidence)]
+    return Verdict("blocked", "waits for the user's decision", wanted, asked)
+
+
+def _believed(task: Task, handed: HandedIn, seen: list[Criterion]) -> Verdict:
+    """Of a report that claims no failure, after a second look at it."""
+    if failed := [each for each in seen if each.status == "fail"]:
+        return Verdict("failed", f"the recheck contradicts the report: {failed[0].evidence}", failed)
+    if handed.other:
+        text = f"{task.id} was done otherwise than agreed: {', '.join(handed.other)}. Is that agreed now?"
+        return Verdict("blocked", text, seen, [question(task, DECIDED, text)], handed.other)
+    if unseen := [each for each in [*handed.report.criteria, *seen] if each.status != "pass"]:
+        text = f"Nothing shows {', '.join(each.id for each in unseen)}. Does {task.id} pass without?"
+        return Verdict("blocked", text, unseen, [question(task, UNVERIFIED, text)])
+    return Verdict("passed", handed.report.summary, seen)
+
+
+def first_failing(criteria: list[Criterion]) -> list[Criterion]:
+    """What failed at the first failing checkpoint: later ones say nothing while it fails."""
+    failed = [each for each in criteria if each.status == "fail"]
+    first = min((_checkpoint(each.id) for each in failed), default=0)
+    return [each for each in failed if _checkpoint(each.id) == first]
+
+
+def _checkpoint(criterion_id: str) -> int:
+    match = CHECKPOINT.match(criterion_id)
+    return int(match.group(1)) if match else 0
+
+
+def _recheck(tool: Tool, handed: HandedIn, desk: Desk, watch: Watch) -> list[Criterion]:
     """The cheapest look that would expose a false claim.
 
     Raises:
@@ -91,44 +120,12 @@ def recheck(
     return found or [_seen("unverified", f"{tool.name} rechecked nothing")]
 
 
-def first_failing(criteria: list[Criterion], order: Callable[[str], int]) -> list[Criterion]:
-    """What failed at the first failing checkpoint: later ones say nothing while it fails."""
-    failed = [each for each in criteria if each.status == "fail"]
-    first = min((order(each.id) for each in failed), default=0)
-    return [each for each in failed if order(each.id) == first]
-
-
-def _kept(desk: Desk, tool: Tool, report_id: str) -> dict[str, Any]:
-    from server.reports import load  # noqa: PLC0415 - only where a kept report is named
-
-    kept = load(desk, report_id)
-    if kept.tool != tool.name:
-        raise ServingSimError(
-            f"{report_id} is a report of {kept.tool}",
-            known=tool.name,
-            path="report_id",
-            hint="hand in the report of the brief's call",
-        )
-    return kept.data
-
-
-def _refuse_of_another(task: Task, asked: dict[str, Any]) -> None:
-    for name in task.fixed:
-        if asked.get(name) != task.arguments[name]:
-            raise ServingSimError(
-                f"the report is not about {task.id}: its {name} is {shown(asked.get(name))}",
-                known=shown(task.arguments[name]),
-                path=f"report.request.{name}",
-                hint="hand in the report of the brief's call, with its arguments",
-            )
-
-
-def _differences(one: dict[str, Any], other: dict[str, Any]) -> str:
-    names = sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
-    return ", ".join(names[:8])
-
-
 def _seen(status: str, evidence: str) -> Criterion:
     return Criterion.model_validate(
-        {"id": RECHECK, "text": "A second look finds what the report says.", "status": status, "evidence": evidence}
+        {
+            "id": RECHECK,
+            "text": "A second look finds what the report says.",
+            "status": status,
+            "evidence": evidence,
+        }
     )

@@ -28,14 +28,12 @@ TAKES: dict[str, tuple[str, frozenset[str]]] = {
 """What a goal needs, and what it may have besides."""
 
 
-def plan(
-    request: StartIn, handoffs: list[dict[str, Any]], skill_named: Callable[[str], Tool]
-) -> list[Task]:
+def plan(request: StartIn, handoffs: list[dict[str, Any]], skill_named: Callable[[str], Tool]) -> list[Task]:
     """The tasks of a campaign.
 
     Args:
         request: The goal and the arguments of its skills.
-        handoffs: Arguments of wire_kernel that a split_model report hands over, largest share first.
+        handoffs: The new kernels of a split_model report, largest share first.
         skill_named: Looks a skill up.
 
     Raises:
@@ -44,12 +42,12 @@ def plan(
     _refuse_useless(request)
     tasks: list[Task] = []
     if request.goal == "validate_cache":
-        tasks.append(_fidelity(request, {}, [], skill_named, "fidelity"))
-    wanted = [request.wire] if request.goal == "wire_kernel" else handoffs
-    for number, arguments in enumerate(wanted):
-        where = "wire" if request.goal == "wire_kernel" else f"hand-off {number}"
-        wire = _task("wire_kernel", arguments, [], skill_named, where)
-        tasks += [wire, _fidelity(request, wire.arguments, [wire.id], skill_named, "fidelity")]
+        tasks.append(_fidelity(request, {}, request.share, [], skill_named))
+    if request.goal == "wire_kernel":
+        tasks += _wiring(request, request.wire, request.share, skill_named, "wire")
+    for number, each in enumerate(handoffs):
+        where = f"{request.split_report_id} handoffs.{number}"
+        tasks += _wiring(request, _arguments(each), each.get("share"), skill_named, where)
     if request.op:
         after = [task.id for task in tasks if task.skill == "wire_kernel"]
         tasks.append(_task("compose_op", request.op, after, skill_named, "op"))
@@ -72,21 +70,42 @@ def _refuse_useless(request: StartIn) -> None:
         )
 
 
-def _fidelity(
+def _wiring(
     request: StartIn,
-    wired: dict[str, Any],
-    after: list[str],
+    arguments: dict[str, Any],
+    share: float | None,
     skill_named: Callable[[str], Tool],
     where: str,
+) -> list[Task]:
+    """R.1 to R.3 of a kernel, then R.4 as deep as its share asks for."""
+    asked = {} if share is None else {"share": share}
+    wire = _task("wire_kernel", asked | arguments, [], skill_named, where)
+    # Where no Config to validate is given it is the shape's, which may be agreed later: it is filled in then.
+    known = {"kind": wire.arguments["kind"], "config": (wire.arguments.get("shape") or {}).get("config", {})}
+    validate = _fidelity(request, known, wire.arguments.get("share") or None, [wire.id], skill_named)
+    own_config = "config" in request.fidelity
+    return [wire, validate if own_config else validate.model_copy(update={"config_of": wire.id})]
+
+
+def _arguments(handoff: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of wire_kernel from a row's hand-off, which may name the kind beside or within."""
+    inner = dict(handoff.get("handoff") or {})
+    if "handoff" in inner:
+        return inner
+    kind = inner.pop("kind", None) or handoff.get("kind", "")
+    return {"kind": kind, "handoff": inner}
+
+
+def _fidelity(
+    request: StartIn,
+    known: dict[str, Any],
+    share: float | None,
+    after: list[str],
+    skill_named: Callable[[str], Tool],
 ) -> Task:
-    """R.4 of a kernel; what the wiring says already is not asked for again."""
-    takes = skill_named("validate_cache").takes.model_fields
-    known = {"kind": names_of(wired)["kind"]} if wired else {}
-    known |= {name: getattr(request, name) for name in ("share", "bar") if getattr(request, name) is not None}
-    if wired and wired.get("share") is not None:
-        known.setdefault("share", wired["share"])
-    arguments = {name: value for name, value in known.items() if name in takes} | request.fidelity
-    return _task("validate_cache", arguments, after, skill_named, where, remedies=REMEDIES)
+    asked = {"share": share, "bar": request.bar}
+    arguments = known | {name: value for name, value in asked.items() if value is not None} | request.fidelity
+    return _task("validate_cache", arguments, after, skill_named, "fidelity", remedies=REMEDIES)
 
 
 def _task(
@@ -98,7 +117,9 @@ def _task(
     *,
     remedies: int | None = None,
 ) -> Task:
-    whole = parse(skill_named(skill).takes, arguments, where=where).normalised()
+    takes = skill_named(skill).takes
+    wanted = arguments | ({"mode": "check"} if "mode" in takes.model_fields else {})
+    whole = parse(takes, wanted, where=where).normalised()
     kept = {name: value for name, value in whole.items() if name not in NOT_THE_TASKS}
     facts, names = facts_of(skill), names_of(kept)
     return Task(
@@ -106,7 +127,10 @@ def _task(
         skill=skill,
         arguments=kept,
         fixed=[name for name in facts.fixed if name in kept],
-        decided=[name for name in facts.decided if kept.get(name)],
+        decided=[
+            *(name for name in facts.decided if name in kept),
+            *(name for name in facts.agreed if arguments.get(name)),
+        ],
         after=after,
         remedies=remedies,
     )

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from server.campaign.state import Goal, TaskStatus
+from server.campaign.state import Goal, TaskStatus  # noqa: TC001 - pydantic reads them at run time
 from skills.report import Criterion, Decision, Part
 from skills.request import Request, WorkRequest
 
@@ -84,6 +84,7 @@ class Brief(Part):
     workspace: str
     files: list[FileToWrite]
     call: Call = Field(description="its report is handed in with campaign_submit")
+    checked: str = Field("", description="of the hand-off, by the server")
     criteria: list[Rule]
     commands: list[str] = Field(description="that help")
     out_of_scope: list[str]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from server.campaign.book import Book
+from server.campaign.handover import check_handoff
 from server.campaign.loop import line
 from server.campaign.plan import plan
 from server.campaign.schema import StartOut
@@ -23,14 +24,18 @@ def start(loop: Loop, request: StartIn) -> StartOut:
 
     Raises:
         ServingSimError: E_INPUT, arguments that a skill refuses; E_NOT_FOUND, no such split report; E_LIMIT, too
-            many tasks. Nothing is written then.
+            many tasks; E_STATE, the hand-off or the shape fails its checkpoint. No campaign is written then.
     """
     handoffs = _handoffs(loop, request.split_report_id) if request.split_report_id else []
     tasks = plan(request, handoffs, loop.skill_named)
     if len(tasks) > MAX_TASKS or len({task.id for task in tasks}) != len(tasks):
         raise ServingSimError(
-            f"{len(tasks)} tasks, or two of one name", code="E_LIMIT", known=f"at most {MAX_TASKS}, one a kernel"
+            f"{len(tasks)} tasks, or two of one name",
+            code="E_LIMIT",
+            known=f"at most {MAX_TASKS}, one a kernel",
         )
+    if request.goal == "wire_kernel":
+        tasks[0] = check_handoff(loop, tasks[0])
     subject = tasks[0].id.partition("-")[2]
     about = f"{request.goal}: {', '.join(task.id for task in tasks)}"
     with Book(loop.desk, create=True) as book, book.change():
@@ -52,7 +57,7 @@ def start(loop: Loop, request: StartIn) -> StartOut:
 
 
 def _handoffs(loop: Loop, report_id: str) -> list[dict[str, Any]]:
-    """Arguments of wire_kernel from a kept split_model report, in its order: largest share first."""
+    """The new kernels of a kept split_model report, largest share first."""
     from server.reports import load  # noqa: PLC0415 - only a campaign that starts from a report reads one
 
     kept = load(loop.desk, report_id)
@@ -60,9 +65,13 @@ def _handoffs(loop: Loop, report_id: str) -> list[dict[str, Any]]:
         raise ServingSimError(
             f"{report_id} is a report of {kept.tool}", path="split_report_id", hint="give one of split_model"
         )
-    handoffs: list[dict[str, Any]] = kept.data.get("handoffs", [])
+    handoffs: list[dict[str, Any]] = [
+        each for each in kept.data.get("handoffs", []) if isinstance(each, dict)
+    ]
     if not handoffs:
         raise ServingSimError(
-            f"{report_id} has no new kernel", path="split_report_id", hint="nothing is left to wire: reuse its kernels"
+            f"{report_id} has no new kernel",
+            path="split_report_id",
+            hint="nothing is left to wire: reuse its kernels",
         )
-    return handoffs
+    return sorted(handoffs, key=lambda each: -float(each.get("share") or 0))

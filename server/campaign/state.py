@@ -25,11 +25,14 @@ class Task(Part):
     fixed: list[str] = Field(description="arguments that say what the task is about")
     decided: list[str] = Field(default=[], description="arguments that only the user changes")
     after: list[str] = Field(default=[])
+    config_of: str = Field("", description="task whose agreed shape says the Config")
+    checked: str = Field("", description="what the server saw of the hand-off before it gave the task out")
     remedies: int | None = Field(None, description="corrections that are tried before its failure is listed")
     status: TaskStatus = "open"
     worker: str = ""
     lease_until: float = 0.0
-    attempts: int = 0
+    attempts: int = Field(0, description="reports that were judged")
+    failures: int = Field(0, description="of these, that failed")
     version: int = Field(0, description="counts changes: a judgement of an older one is not recorded")
     decisions: list[Decision] = Field(default=[])
     proposed: dict[str, Any] = Field(

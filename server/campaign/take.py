@@ -27,19 +27,18 @@ def take(loop: Loop, request: NextIn) -> NextOut:
     Raises:
         ServingSimError: E_NOT_FOUND, no such campaign; E_INPUT, an answer to no open question.
     """
-    with Book(loop.desk) as book:
-        with book.change():
-            campaign = book.campaign(request.campaign_id)
-            if request.decisions:
-                decide(loop, book, campaign.id, request.decisions)
-            tasks = book.tasks(campaign.id)
-            chosen = _choose(tasks, request.worker, loop.clock())
-            if chosen is not None:
-                chosen = _claim(loop, chosen, request)
-                book.put_task(campaign.id, chosen)
-                book.put_event(campaign.id, loop.event(chosen, "claimed", worker=request.worker))
-            tasks = book.tasks(campaign.id)
-            campaign = close_if_ended(book, campaign, tasks)
+    with Book(loop.desk) as book, book.change():
+        campaign = book.campaign(request.campaign_id)
+        if request.decisions:
+            decide(loop, book, campaign.id, request.decisions)
+        tasks = book.tasks(campaign.id)
+        chosen = _choose(tasks, request.worker, loop.clock())
+        if chosen is not None:
+            chosen = _claim(loop, chosen, request)
+            book.put_task(campaign.id, chosen)
+            book.put_event(campaign.id, loop.event(chosen, "claimed", worker=request.worker))
+        tasks = book.tasks(campaign.id)
+        campaign = close_if_ended(book, campaign, tasks)
     return NextOut(
         campaign_id=campaign.id,
         standing=standing(tasks),
@@ -60,6 +59,4 @@ def _choose(tasks: list[Task], worker: str, now_s: float) -> Task | None:
 
 
 def _claim(loop: Loop, task: Task, request: NextIn) -> Task:
-    return task.with_(
-        status="claimed", worker=request.worker, lease_until=loop.clock() + request.lease_s
-    )
+    return task.with_(status="claimed", worker=request.worker, lease_until=loop.clock() + request.lease_s)

@@ -27,7 +27,7 @@ Examples:
 
 @click.command("call", epilog=EXAMPLES)
 @click.argument("tool")
-@click.argument("stdin", required=False, type=click.Choice(["-"]), metavar="-")
+@click.argument("stdin", required=False, type=click.Choice(["-"]), metavar="[-]")
 @click.option("--json", "text", metavar="JSON", help="The arguments, one JSON object.")
 @click.option("--file", type=click.File("rb"), help="Read the arguments from a file; `-` is standard input.")
 @click.option("--db", metavar="PATH", help="The store; default $SERVINGSIM_DB or ./servingsim.db.")

@@ -25,14 +25,19 @@ Examples:
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="Port, with --http; default 8000, 0 takes a free one."
 )
-@click.option("--allowed-host", "allowed_hosts", multiple=True, help="Name by which others reach it; repeatable.")
+@click.option(
+    "--allowed-host", "allowed_hosts", multiple=True, help="Name by which others reach it; repeatable."
+)
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path),
     help="File with the bearer token that every request must carry.",
 )
 @click.option(
-    "--root", "roots", multiple=True, help="Folder whose files may be read; repeatable; default the current one."
+    "--root",
+    "roots",
+    multiple=True,
+    help="Folder whose files may be read; repeatable; default the current one.",
 )
 @click.option("--read-only", is_flag=True, help="Offer no tool that writes.")
 @db_option

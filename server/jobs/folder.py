@@ -6,8 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -15,7 +14,11 @@ from server.envelope import Fault, Kept
 from server.whole_file import plain_json, write_whole
 from servingsim.errors import ServingSimError
 from servingsim.validation import parse, shown
-from skills.desk import Desk
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from skills.desk import Desk
 
 JOB_ID = re.compile(r"job-\d{8}-[0-9a-f]{6}")
 JobStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
@@ -107,8 +110,13 @@ class JobFolder:
         except ServingSimError:
             return None
 
+    @property
+    def has_outcome(self) -> bool:
+        """Whether something came out, a fault too."""
+        return (self.path / "result.json").is_file()
+
     def outcome(self) -> Outcome:
-        """What came out; empty where nothing did."""
+        """What came out; a fault where that cannot be read."""
         try:
             return parse(Outcome, self._json("result.json"), where=str(self.path / "result.json"))
         except ServingSimError as error:

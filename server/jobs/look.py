@@ -63,10 +63,10 @@ def settled(folder: JobFolder) -> Standing:
 
 
 def _record_death(folder: JobFolder) -> None:
-    outcome = folder.outcome()
     status: JobStatus
-    if outcome.result is not None:
-        status = "completed"  # it died between its result and saying so
+    if folder.has_outcome:  # it died between its result and saying so
+        fault = folder.outcome().error
+        status = "completed" if fault is None else "cancelled" if fault.code == "E_CANCELLED" else "failed"
     elif folder.cancel_marker.exists():
         status = "cancelled"
         folder.write("result", Outcome(error=Fault(code="E_CANCELLED", message="the job was cancelled")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ PROC = Path("/proc")
 def spawn(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> int:
     """Start a program in a session of its own that reads nothing and writes into the log."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-    return os.posix_spawn(
+    pid = os.posix_spawn(
         command[0],
         list(command),
         dict(environment),
@@ -32,12 +33,13 @@ def spawn(command: Sequence[str], log: Path, environment: Mapping[str, str]) -> 
         setsigmask=[],
         setsigdef=[signal.SIGTERM, signal.SIGINT, signal.SIGHUP],
     )
+    # Somebody has to take note of its end, or it stays a zombie for as long as this process lives.
+    threading.Thread(target=os.waitpid, args=(pid, 0), daemon=True).start()
+    return pid
 
 
 def identity(pid: int) -> str | None:
     """When a living process began, None where there is none. A zombie does not live."""
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)  # of our own children, the dead leave now
     fields = _stat(pid)
     if fields is None or fields[0] in {"Z", "X"}:
         return None

@@ -70,7 +70,8 @@ def start(
 def work_key(tool: str, args: dict[str, Any], desk: Desk) -> str:
     """Equal for calls whose work is the same."""
     work = {name: value for name, value in args.items() if name not in NOT_WORK}
-    return sha256_of(plain_json([tool, sorted(work.items()), versions(), desk_as_data(desk)]))
+    place = {name: value for name, value in desk_as_data(desk).items() if name != "max_wait_s"}
+    return sha256_of(plain_json([tool, sorted(work.items()), versions(), place]))
 
 
 def desk_as_data(desk: Desk) -> dict[str, Any]:

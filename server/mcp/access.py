@@ -5,7 +5,6 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import stat
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcp.server.transport_security import TransportSecuritySettings
@@ -14,6 +13,8 @@ from starlette.responses import JSONResponse
 from servingsim.errors import ServingSimError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")

@@ -13,7 +13,7 @@ import anyio.to_thread
 from mcp_types import CallToolResult, TextContent
 
 from server.invoke import Caller, invoke
-from server.mcp.progress import ClientWatch, Report, forward
+from server.mcp.progress import WAITING, ClientWatch, Report, forward
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
@@ -43,7 +43,7 @@ class Calls:
         A cancelled request ends the waiting at once. The thread learns it at its next `check`, and a job that it
         waited for goes on.
         """
-        send, receive = anyio.create_memory_object_stream[Report](64)
+        send, receive = anyio.create_memory_object_stream[Report](WAITING)
         watch, ended = ClientWatch(send, base), threading.Event()
         caller = Caller(origin="mcp", client=client_of(context))
 

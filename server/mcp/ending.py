@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 CALLS_GRACE_S = 1.0
 """For running tools to notice and to write their line into the log."""
-LATEST_S = 2.7
+LATEST_S = 2.0
 """From a signal to the end of the process, whatever is still running."""
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from server.mcp.serving_server import ServingServer
 
-GRACE_S = 2
+GRACE_S = 1
 """For connections to finish once a signal came."""
 
 
@@ -55,9 +55,7 @@ def serve_http(
     """
     check_bind(host, allowed_hosts, token)
     listener = _listener(host, port)
-    app: ASGIApp = server.streamable_http_app(
-        host=host, transport_security=names_answered_to(allowed_hosts)
-    )
+    app: ASGIApp = server.streamable_http_app(host=host, transport_security=names_answered_to(allowed_hosts))
     config = uvicorn.Config(
         BearerGate(app, token) if token else app,
         log_level="warning",

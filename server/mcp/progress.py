@@ -1,4 +1,4 @@
-"""The wire between a tool that runs in a thread and the client that waits for it: progress out, the end of waiting in."""
+"""Between a tool that runs in a thread and the client that waits: progress out, the end of waiting in."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
 
 WAITING = 64
-"""Reports that may wait for a slow client; more are dropped, for only the newest matters."""
+"""Reports that may wait for a slow client; more are dropped."""
 
 
 class Report(NamedTuple):

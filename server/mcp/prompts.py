@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, GetPromptResult, Prompt, PromptArgument, PromptMessage, TextContent
 
-from mcp.shared.exceptions import MCPError
+import skills
 from server.tool import Tool, tools
 from servingsim.validation import did_you_mean
-
-import skills
 
 SKILLS = Path(skills.__file__).parent
 TASK = "task"

@@ -30,7 +30,12 @@ _TEMPLATES = (
     ("schemas/{name}", "schema", "JSON schemas of a tool's input, result and answer", JSON),
     ("reports/{id}", "report", "a kept report, whole", JSON),
     ("calls/{id}", "call", "a line of the call log", JSON),
-    ("jobs/{id}/log{?offset,limit}", "job_log", "what a job's process wrote, from a character on", "text/plain"),
+    (
+        "jobs/{id}/log{?offset,limit}",
+        "job_log",
+        "what a job's process wrote, from a character on",
+        "text/plain",
+    ),
     ("campaigns/{id}", "campaign", "a campaign: its tasks and their state", JSON),
 )
 
@@ -61,7 +66,9 @@ def read_resource(desk: Desk, uri: str) -> ReadResourceContents:
     whole = LOG if plain.endswith("/log") else WHOLE
     try:
         asked = _numbers(query)
-        page = read_uri(desk, plain, offset=asked.get("offset", 0), limit=min(asked.get("limit", whole), WHOLE))
+        page = read_uri(
+            desk, plain, offset=asked.get("offset", 0), limit=min(asked.get("limit", whole), WHOLE)
+        )
     except ServingSimError as error:
         raise MCPError(INVALID_PARAMS, str(error), {"uri": uri} | error.facts()) from error
     meta = {f"{SCHEME}/total_chars": page.total_chars}

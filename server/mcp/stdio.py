@@ -39,7 +39,7 @@ async def _end_on_signal(server: ServingServer) -> None:
 
 
 async def _end_with_parent(server: ServingServer, parent: int) -> None:
-    while os.getppid() == parent:
+    while os.getppid() == parent:  # noqa: ASYNC110 - nothing tells a process that its parent has changed
         await anyio.sleep(PARENT_CHECK_S)
     await _end(server)
 

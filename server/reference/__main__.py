@@ -36,7 +36,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 def main(
     *, check: bool, demo: Path | None, bench: Path | None, measured_on: datetime | None, root: Path
 ) -> None:
-    """Write docs/cli.md, docs/kernels.md, schemas/ and the marked blocks of README.md."""
+    """Write docs/cli.md, docs/kernels.md, docs/tools.md, schemas/ and the marked blocks of README.md."""
     # A workspace's kinds are its owner's, not the package's.
     os.environ.pop("SERVINGSIM_WORKSPACE", None)
     if check and (demo or bench):

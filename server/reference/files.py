@@ -9,6 +9,8 @@ from server.reference.commands import command_page
 from server.reference.figures import blocks
 from server.reference.kernels import kernel_page
 from server.reference.schemas import FOLDER, schema_files
+from server.reference.tools import tool_page
+from server.schema_files import published
 from servingsim.errors import ServingSimError
 
 if TYPE_CHECKING:
@@ -30,9 +32,11 @@ def generated(root: Path, kept: Mapping[Path, str]) -> dict[Path, str]:
     return {
         Path("docs/cli.md"): command_page(),
         Path("docs/kernels.md"): kernel_page(),
+        Path("docs/tools.md"): tool_page(),
         README: with_blocks(_readme(root), blocks(kept)),
         **kept,
         **schema_files(),
+        **{FOLDER / place: text for place, text in published().items()},
     }
 
 
@@ -55,9 +59,9 @@ def stale(root: Path, files: Mapping[Path, str]) -> list[Path]:
 
 
 def leftover(root: Path, files: Mapping[Path, str]) -> list[Path]:
-    """Schemas that nothing makes any more."""
+    """Schemas that nothing makes any more. Those of reports stay: old reports are read by them."""
     there = (path.relative_to(root) for path in sorted((root / FOLDER).rglob("*.json")))
-    return [place for place in there if place not in files]
+    return [place for place in there if place not in files and place.parent != FOLDER / "reports"]
 
 
 def with_blocks(text: str, new: Mapping[str, str]) -> str:

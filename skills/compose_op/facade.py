@@ -46,7 +46,9 @@ def field_types(cls: type[Any]) -> dict[str, str]:
             for each in dataclasses.fields(cls)
         }
     fields = getattr(cls, "model_fields", {})
-    return {name: getattr(field.annotation, "__name__", str(field.annotation)) for name, field in fields.items()}
+    return {
+        name: getattr(field.annotation, "__name__", str(field.annotation)) for name, field in fields.items()
+    }
 
 
 def replaced(config: Any, **changes: Any) -> Any:  # noqa: ANN401 - the op's own class
@@ -77,16 +79,24 @@ def exposed_inputs(module: ModuleType, op: Any) -> list[str]:  # noqa: ANN401 - 
         for name, value in vars(module).items()
         if isinstance(value, type) and issubclass(value, KernelInput)
     }
-    texts = {f"Config.{name}": text for name, text in field_types(getattr(module, f"{cls.__name__}Config")).items()}
+    texts = {
+        f"Config.{name}": text for name, text in field_types(getattr(module, f"{cls.__name__}Config")).items()
+    }
     texts |= {f"{cls.__name__}.{name}": str(text) for name, text in inspect.get_annotations(cls).items()}
     for name, member in inspect.getmembers(cls, callable):
         if not name.startswith("_"):
             found = inspect.get_annotations(inspect.unwrap(member))
             texts |= {f"{name}({parameter})": str(text) for parameter, text in found.items()}
     shown = [place for place, text in texts.items() if _names_one(text, names)]
-    held = [f"{name} (a value)" for name, value in getattr(op, "__dict__", {}).items() if isinstance(value, KernelInput)]
+    held = [
+        f"{name} (a value)"
+        for name, value in getattr(op, "__dict__", {}).items()
+        if isinstance(value, KernelInput)
+    ]
     return sorted(shown + held)
 
 
 def _names_one(text: str, names: set[str]) -> bool:
-    return bool(KERNEL_INPUT.search(text)) or any(re.search(rf"\b{re.escape(name)}\b", text) for name in names)
+    return bool(KERNEL_INPUT.search(text)) or any(
+        re.search(rf"\b{re.escape(name)}\b", text) for name in names
+    )

@@ -6,7 +6,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from servingsim.timing.registry import kernels
-from skills.compose_op.facade import field_types, replaced
+from skills.compose_op.facade import replaced
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -32,20 +32,7 @@ def helper_facts(module: ModuleType, sub: dict[str, Any], config: Any) -> dict[s
         given = type(first).__name__
         return {"usable": False, "faults": [f"{name} gives a {given}, not a {kind.config.__name__}"]}
     faults = [] if first == second else [f"{name} gives another Config the second time"]
-    return {"usable": True, "faults": faults + _unfollowed(helper, _mapping(sub, kind, config), config)}
-
-
-def _mapping(sub: dict[str, Any], kind: Any, config: Any) -> dict[str, str]:  # noqa: ANN401 - the op's class
-    """Op field to kernel field: as declared, the device always."""
-    mapping: dict[str, str] = dict(sub["config"])
-    if "gpu_name" not in mapping.values():
-        mapping["gpu_name"] = "gpu_name"
-    own = set(field_types(type(config)))
-    return mapping | {
-        name: name
-        for name in kind.config.model_fields
-        if name in own and name not in mapping and name not in mapping.values()
-    }
+    return {"usable": True, "faults": faults + _unfollowed(helper, sub["config"], config)}
 
 
 def _unfollowed(helper: Any, mapping: dict[str, str], config: Any) -> list[str]:  # noqa: ANN401 - a function
@@ -54,7 +41,8 @@ def _unfollowed(helper: Any, mapping: dict[str, str], config: Any) -> list[str]:
         if not hasattr(config, outer):
             faults.append(f"{outer}: no field of the op's Config")
             continue
-        for value in (getattr(config, outer), _other(getattr(config, outer))):
+        own = getattr(config, outer)
+        for value in (own, "another" if inner == "gpu_name" else _other(own)):
             try:
                 got = getattr(helper(replaced(config, **{outer: value})), inner)
             except Exception:  # noqa: BLE001, S112 - a value that the kernel refuses proves nothing

@@ -61,11 +61,8 @@ def plain(metrics: LeafMetrics) -> list[list[float]]:
 
 
 def expand(sub: dict[str, Any], kind: KernelKind[Any, Any], values: dict[str, Any]) -> KernelConfig:
-    """A kernel's Config by the declared mapping alone; op fields of a kernel field's own name need none."""
-    fields = kind.config.model_fields
-    mapped = set(sub["config"].values())
-    given = {name: value for name, value in values.items() if name in fields and name not in mapped}
-    given |= {inner: values[outer] for outer, inner in sub["config"].items() if outer in values}
+    """A kernel's Config by the declared mapping alone."""
+    given = {inner: values[outer] for outer, inner in sub["config"].items() if outer in values}
     config: KernelConfig = parse(kind.config, given, where=f"config_example as {sub['kind']}")
     return config
 

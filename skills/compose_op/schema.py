@@ -22,7 +22,9 @@ class SubKernel(Request):
     slot: Name = Field(description="leaf is <op>.<slot>")
     kind: Name
     slot_input: Name = Field(description="total_tokens, prefill_requests, ...")
-    config: dict[str, str] = Field(default={}, description="op Config field to kernel field; equal names need none")
+    config: dict[str, str] = Field(
+        default={}, description="op Config field to kernel field; equal names need none"
+    )
     width: float = Field(1, gt=0, le=2**40, description="multiplies the slot input")
     launches: int = Field(1, ge=1, le=1024)
 

@@ -30,7 +30,9 @@ def source_of(sub_kernels: Iterable[tuple[KernelKind[Any, Any], KernelConfig]]) 
         limits = limits_of(device, kind, config)
         points = kind.feasible_coordinates(config)
         work = kind.work(config, np.asarray(points, dtype=np.float64))
-        times = SLOWER_THAN_LIMIT * np.broadcast_to(limits.roofline_ms(work), len(points)) + 0.013 * (index + 1)
+        times = SLOWER_THAN_LIMIT * np.broadcast_to(limits.roofline_ms(work), len(points)) + 0.013 * (
+            index + 1
+        )
         for coords, time_ms in zip(points, times, strict=True):
             args = kind.payload(config, coords)
             for backend in config.backends or (BACKEND,):

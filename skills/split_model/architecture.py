@@ -8,12 +8,12 @@ from skills.split_model.schema import Facts, LayerClass, Reference
 
 if TYPE_CHECKING:
     from servingsim.archs.facts import DenseFacts
-    from skills.split_model.model_input import Subject
+    from skills.split_model.model_input import ModelOnStack
 
 
-def facts_of(subject: Subject) -> Facts:
+def facts_of(model: ModelOnStack) -> Facts:
     """The facts of a dense decoder, and what its config is silent about."""
-    facts = subject.facts
+    facts = model.facts
     return Facts(
         model_type=facts.model_type,
         family="dense",
@@ -45,7 +45,7 @@ def facts_of(subject: Subject) -> Facts:
         dtypes={
             "activations": facts.dtype,
             "linear_weights": facts.gemm_dtype,
-            "kv_cache": subject.rank.kv_dtype,
+            "kv_cache": model.rank.kv_dtype,
         },
         flags={
             "tied_embeddings": facts.tied_embeddings,
@@ -55,17 +55,17 @@ def facts_of(subject: Subject) -> Facts:
             "mlp_bias": facts.mlp_bias,
             "quantised": bool(facts.quantisation),
         },
-        unknown=_unknown(subject),
+        unknown=_unknown(model),
     )
 
 
-def reference_of(subject: Subject) -> Reference:
+def reference_of(model: ModelOnStack) -> Reference:
     """The plain grouped-query decoder of the stack, whose verdicts are reused wholesale."""
-    name = subject.stack.name
+    name = model.stack.name
     return Reference(
         name=f"dense grouped-query decoder on {name} (plain Llama)",
         anchor=f"servingsim/worklets/decoder.py, servingsim/archs/stacks/{name}.py",
-        differing=_differing(subject.facts),
+        differing=_differing(model.facts),
     )
 
 
@@ -93,9 +93,9 @@ def _differing(facts: DenseFacts) -> list[str]:
     return [text for text, differs in found.items() if differs]
 
 
-def _unknown(subject: Subject) -> list[str]:
+def _unknown(model: ModelOnStack) -> list[str]:
     """Silent fields whose place a default or the caller's word takes."""
-    config = subject.config
+    config = model.config
     silent = {
         "kv_cache dtype (taken from the request, else that of activations)": True,
         "quantisation (none stated)": not config.get("quantization_config"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from servingsim.archs.dense import whole_shape
@@ -24,7 +24,7 @@ STACKS = {"vllm": vllm.STACK, "transformers": transformers.STACK}
 
 
 @dataclass(frozen=True)
-class Subject:
+class ModelOnStack:
     """What is split.
 
     Attributes:
@@ -41,8 +41,20 @@ class Subject:
     whole: DecoderShape
     stack: Stack
 
+    @property
+    def undivided(self) -> ModelOnStack:
+        """The same on one rank, which is what is traced."""
+        return replace(self, rank=self.whole)
 
-def subject_of(request: SplitRequest, desk: Desk) -> Subject:
+    @property
+    def traced_parameters(self) -> int:
+        """Parameters of one layer of each class and of what is outside the loop."""
+        facts = self.facts
+        layer = facts.layer_gemm_parameters + facts.layer_other_parameters
+        return len(facts.layer_groups) * layer + facts.embedding_parameters + facts.hidden_size
+
+
+def model_on_stack(request: SplitRequest, desk: Desk) -> ModelOnStack:
     """Read the model and refuse what this split cannot answer, with the reason.
 
     Raises:
@@ -61,7 +73,7 @@ def subject_of(request: SplitRequest, desk: Desk) -> Subject:
     config, where = _config(request, desk)
     facts = dense_facts(config, where=where, dtype=request.dtype)
     stack, whole = STACKS[request.stack], whole_shape(facts, request.kv_dtype)
-    return Subject(config, facts, partition(whole, request.tp, stack), partition(whole, 1, stack), stack)
+    return ModelOnStack(config, facts, partition(whole, request.tp, stack), partition(whole, 1, stack), stack)
 
 
 def _refuse_shapes(request: SplitRequest) -> None:
@@ -96,15 +108,15 @@ def _config(request: SplitRequest, desk: Desk) -> tuple[dict[str, Any], str]:
     return json_object(path / "config.json" if path.is_dir() else path), request.model
 
 
-def _refuse_name(model: str, desk: Desk) -> None:
+def _refuse_name(name: str, desk: Desk) -> None:
     """A bare word may still be a folder below the roots."""
     try:
-        desk.readable(model, what="model")
+        desk.readable(name, what="model")
     except ServingSimError as error:
         if error.code != "E_NOT_FOUND":
             raise
         raise ServingSimError(
-            f"no model {model!r}",
+            f"no model {name!r}",
             code="E_NOT_FOUND",
             known=", ".join(bundled()),
             hint="a bundled name, or the path of a config.json or its folder",

@@ -172,7 +172,7 @@ class HandOff(Part):
     rows: list[str]
     share: float
     share_is: Literal["measured", "estimated"]
-    handoff: dict[str, Any] = Field(description="wire_kernel's `handoff`")
+    call: dict[str, Any] = Field(description="its arguments: kind, handoff, share")
 
 
 class TraceInfo(Part):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import shlex
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
@@ -27,21 +29,31 @@ class Failure(Part):
 
     name: FailureClass
     probes: int
+    judged: int = Field(description="of these, where the bar applies")
     regions: list[str]
     worst_ratio: float
     worst_at: str
     remedy: str = Field(description="what to change first")
-    judged: bool = Field(description="whether the bar applies to any of them")
 
 
-def failures(probes: Sequence[Probe], *, bar: float, quantised: bool, fit_cv: float | None) -> list[Failure]:
-    """Every class that has a probe past the bar, the ones that the bar applies to first."""
+def failures(
+    probes: Sequence[Probe], *, bar: float, quantised: bool, fit_cv: float | None, table: str
+) -> list[Failure]:
+    """Every class that has a probe past the bar.
+
+    Args:
+        probes: All of the report.
+        bar: Allowed deviation.
+        quantised: Whether the cache answers with the next size up.
+        fit_cv: Relative spread of the fitted rows.
+        table: The profiler's kind, for commands.
+    """
     sorted_out: dict[FailureClass, list[Probe]] = {}
     for probe in probes:
         if probe.ratio is not None and not within(probe, bar):
             name = failure_class(probe, bar=bar, quantised=quantised, fit_cv=fit_cv)
             sorted_out.setdefault(name, []).append(probe)
-    return [_failure(name, sorted_out[name], bar) for name in CLASSES if name in sorted_out]
+    return [_failure(name, sorted_out[name], bar, table) for name in CLASSES if name in sorted_out]
 
 
 def failure_class(probe: Probe, *, bar: float, quantised: bool, fit_cv: float | None) -> FailureClass:
@@ -51,33 +63,38 @@ def failure_class(probe: Probe, *, bar: float, quantised: bool, fit_cv: float | 
         return "noise"
     if probe.region == "bucket_boundary" or (probe.region == "interior" and quantised):
         return "quantisation"
-    if probe.region in {"interior", "reaxis"}:
-        return "interior" if probe.region == "interior" else "reaxis"
-    return "extrapolation"
+    if probe.region == "interior":
+        return "interior"
+    return "reaxis" if probe.region == "reaxis" else "extrapolation"
 
 
-def _failure(name: FailureClass, probes: Sequence[Probe], bar: float) -> Failure:
+def _failure(name: FailureClass, probes: Sequence[Probe], bar: float, table: str) -> Failure:
     found = figures(name, probes, bar)
     worst = max(probes, key=lambda probe: probe.error)
     return Failure(
         name=name,
         probes=len(probes),
+        judged=sum(probe.region in JUDGED for probe in probes),
         regions=sorted({probe.region for probe in probes}),
         worst_ratio=found.worst_ratio or 0.0,
         worst_at=found.worst_at,
-        remedy=_remedy(name, worst),
-        judged=any(probe.region in JUDGED for probe in probes),
+        remedy=_remedy(name, worst, table),
     )
 
 
-def _remedy(name: FailureClass, worst: Probe) -> str:
-    at = worst.at
+def _remedy(name: FailureClass, worst: Probe, table: str) -> str:
+    at, spec = worst.at, json.dumps(worst.args, separators=(",", ":"))
+    run = shlex.join(
+        ["python", "-m", "profiling", "run", table, "--backend", worst.backend, "--db", "DB", "--spec", spec]
+    )
     if name == "interior":
-        return f"add {at} to the kind's sweep grid and measure it; or another cache kind: compare_cache"
+        return f"add {at} to the kind's sweep grid ({run}); or another cache kind: compare_cache"
     if name == "quantisation":
-        return f"add a bucket at {at}; where the kernel is not launched padded, a linear cache instead"
+        return f"add a bucket at {at} ({run}); where no launch is padded, a linear cache: compare_cache"
     if name == "reaxis":
-        return f"at {at} the coordinates do not fix the time: correct project and invert, or choose another axis"
+        return (
+            f"at {at} the coordinates do not fix the time: correct project and invert, or choose other axes"
+        )
     if name == "extrapolation":
-        return f"extend the sweep grid to {at} ({worst.region}), or state the smaller domain in the Config"
-    return f"measure {at} again on a quiet machine: python -m profiling run ... --force --budget 2"
+        return f"extend the sweep grid to {at} ({run}), or state the smaller domain in the Config"
+    return f"measure again on a quiet machine: {run} --force --budget 2"

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
+import anyio
 import pytest
 from pydantic import BaseModel, Field
 
@@ -19,12 +27,13 @@ from skills.request import Request, SkillRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from server.mcp.serving_server import ServingServer
     from skills.watch import Watch
 
 GIVE_UP_S = 20.0
+ROOT = Path(__file__).resolve().parents[2]
+PROBE_SERVER = Path(__file__).with_name("probe_server.py")
 
 
 class Inner(Request):
@@ -63,7 +72,7 @@ class DecideReport(SkillReport):
 
 @dataclass
 class Seen:
-    """What the tools saw, for the tests to wait on."""
+    """What the tools saw, for tests in the same process to wait on."""
 
     started: threading.Event = field(default_factory=threading.Event)
     cancelled: threading.Event = field(default_factory=threading.Event)
@@ -89,19 +98,29 @@ def _steps(request: StepsIn, _desk: Desk, watch: Watch) -> EchoOut:
 
 
 def _wait(seen: Seen) -> Callable[[Nothing, Desk, Watch], EchoOut]:
-    def run(_request: Nothing, _desk: Desk, watch: Watch) -> EchoOut:
+    def run(_request: Nothing, desk: Desk, watch: Watch) -> EchoOut:
         seen.started.set()
+        watch.progress(1, None, "started")
         give_up = time.monotonic() + GIVE_UP_S
         while time.monotonic() < give_up:
             try:
                 watch.check()
             except ServingSimError:
+                desk.workspace.mkdir(parents=True, exist_ok=True)
+                (desk.workspace / "cancelled").touch()
                 seen.cancelled.set()
                 raise
             seen.cancelled.wait(0.01)
         return EchoOut(text="nobody cancelled", count=0)
 
     return run
+
+
+def _deaf(_request: Nothing, _desk: Desk, watch: Watch) -> EchoOut:
+    watch.progress(1, None, "started")
+    print("a library's chatter", flush=True)  # noqa: T201 - the defect that is shown
+    time.sleep(GIVE_UP_S)
+    return EchoOut(text="nobody asked", count=0)
 
 
 def _decide(seen: Seen) -> Callable[[DecideIn, Desk, Watch], DecideReport]:
@@ -135,6 +154,44 @@ def _decide(seen: Seen) -> Callable[[DecideIn, Desk, Watch], DecideReport]:
     return run
 
 
+def probe_tools(seen: Seen) -> list[Tool]:
+    """A tool for each behaviour; `probe_server.py` serves them from a process of its own."""
+
+    def tool(
+        name: str, takes: type[Request], gives: type[BaseModel], run: object, *, writes: bool = False
+    ) -> Tool:
+        return Tool(name, name, f"Shows {name}.", takes, gives, run, "here", writes=writes)  # type: ignore[arg-type]
+
+    return [
+        tool("probe_echo", EchoIn, EchoOut, _echo),
+        tool("probe_fail", FailIn, EchoOut, _fail),
+        tool("probe_crash", Nothing, EchoOut, _crash),
+        tool("probe_steps", StepsIn, EchoOut, _steps),
+        tool("probe_wait", Nothing, EchoOut, _wait(seen)),
+        tool("probe_deaf", Nothing, EchoOut, _deaf),
+        tool("probe_write", EchoIn, EchoOut, _echo, writes=True),
+        tool("probe_decide", DecideIn, DecideReport, _decide(seen)),
+    ]
+
+
+class Heard:
+    """Takes a call's progress."""
+
+    def __init__(self) -> None:
+        self.reports: list[tuple[float, float | None, str | None]] = []
+        self.first = anyio.Event()
+
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
+        await anyio.lowlevel.checkpoint()
+        self.reports.append((progress, total, message))
+        self.first.set()
+
+
+@pytest.fixture
+def heard() -> Heard:
+    return Heard()
+
+
 @pytest.fixture
 def seen() -> Seen:
     return Seen()
@@ -143,26 +200,14 @@ def seen() -> Seen:
 @pytest.fixture
 def probes(seen: Seen) -> Iterator[dict[str, Tool]]:
     """The registry with the tools of this file in it, for one test."""
-
-    def tool(name: str, takes: type[Request], gives: type[BaseModel], run: object, *, writes: bool = False) -> Tool:
-        return Tool(name, name, f"Shows {name}.", takes, gives, run, "here", writes=writes)  # type: ignore[arg-type]
-
-    ours = [
-        tool("probe_echo", EchoIn, EchoOut, _echo),
-        tool("probe_fail", FailIn, EchoOut, _fail),
-        tool("probe_crash", Nothing, EchoOut, _crash),
-        tool("probe_steps", StepsIn, EchoOut, _steps),
-        tool("probe_wait", Nothing, EchoOut, _wait(seen)),
-        tool("probe_write", EchoIn, EchoOut, _echo, writes=True),
-        tool("probe_decide", DecideIn, DecideReport, _decide(seen)),
-    ]
+    ours = {each.name: each for each in probe_tools(seen)}
     registry = tools()
-    registry.update({each.name: each for each in ours})
+    registry.update(ours)
     try:
         yield registry
     finally:
-        for each in ours:
-            del registry[each.name]
+        for name in ours:
+            del registry[name]
 
 
 @pytest.fixture
@@ -186,3 +231,79 @@ def era(request: pytest.FixtureRequest) -> str:
     """Both eras of the protocol: with one call a request, and with the handshake."""
     mode: str = request.param
     return mode
+
+
+class Lines:
+    """A server in a process of its own, spoken to line by line, so that a test sees every byte of its output."""
+
+    def __init__(self, command: list[str], folder: Path) -> None:
+        variables = {one: value for one, value in os.environ.items() if not one.startswith("SERVINGSIM_")}
+        variables["PYTHONPATH"] = str(ROOT)
+        with (folder / "stderr.txt").open("ab") as stderr:
+            self.process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env=variables,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                start_new_session=True,
+            )
+
+    def send(self, method: str, request_id: int | None = None, **params: object) -> None:
+        assert self.process.stdin is not None
+        message = {"jsonrpc": "2.0", "method": method, "params": params}
+        line = json.dumps(message if request_id is None else message | {"id": request_id})
+        self.process.stdin.write(line.encode() + b"\n")
+        self.process.stdin.flush()
+
+    def next(self) -> dict[str, Any]:
+        """The next line of its output, which has to be one JSON object."""
+        assert self.process.stdout is not None
+        message: dict[str, Any] = json.loads(self.process.stdout.readline())
+        return message
+
+    def handshake(self) -> dict[str, Any]:
+        client = {"name": "lines", "version": "1"}
+        self.send("initialize", 0, protocolVersion="2025-11-25", capabilities={}, clientInfo=client)
+        answer = self.next()
+        self.send("notifications/initialized")
+        return answer
+
+    def call(self, name: str, **arguments: object) -> None:
+        self.send("tools/call", 1, name=name, arguments=arguments, _meta={"progressToken": "p"})
+
+    def close(self) -> None:
+        """End it with all its children, whatever it does."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream:
+                stream.close()
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Lines]]:
+    """Starts programs that are ended with the test."""
+    started = []
+
+    def run(*command: str) -> Lines:
+        started.append(Lines([sys.executable, *command], tmp_path))
+        return started[-1]
+
+    yield run
+    for each in started:
+        each.close()
+
+
+@pytest.fixture
+def serve(start: Callable[..., Lines]) -> Callable[..., Lines]:
+    """Starts servers with the tools of this file too."""
+    return lambda *options: start(str(PROBE_SERVER), *options)
+
+
+@pytest.fixture
+def serve_plain(start: Callable[..., Lines]) -> Callable[..., Lines]:
+    """Starts servers as users do."""
+    return lambda *options: start("-m", "server.cli", "serve", *options)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mcp_types import ElicitRequestParams
 
     from server.mcp.serving_server import ServingServer
+    from tests.mcp.conftest import Heard, Seen
 
 pytestmark = pytest.mark.anyio
 
@@ -25,8 +26,9 @@ class User:
         self._answers = list(answers)
         self.forms: list[ElicitRequestFormParams] = []
 
-    async def __call__(self, _context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+    async def __call__(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
         await anyio.lowlevel.checkpoint()
+        assert context.session is not None
         assert isinstance(params, ElicitRequestFormParams)
         self.forms.append(params)
         return self._answers.pop(0)
@@ -77,7 +79,7 @@ async def test_a_user_who_declines_leaves_the_question_open_and_the_work_done_on
     server: ServingServer,
     era: str,
     action: Any,  # noqa: ANN401 - one of the protocol's literals
-    seen: Any,  # noqa: ANN401 - the fixture's own class
+    seen: Seen,
 ) -> None:
     """A validation that took minutes must not run again for a user who said no."""
     report = await decided(server, era, User(ElicitResult(action=action)), {})
@@ -91,20 +93,16 @@ async def test_an_answer_that_was_no_option_counts_as_none(server: ServingServer
     assert report["status"] == "needs_decision"
 
 
-async def test_a_client_without_forms_gets_the_question_in_the_report(server: ServingServer, era: str) -> None:
+async def test_a_client_without_forms_gets_the_question_in_the_report(
+    server: ServingServer, era: str
+) -> None:
     report = await decided(server, era, None, {})
     assert report["status"] == "needs_decision"
     assert report["decisions"][0]["id"] == "cache"
 
 
-async def test_progress_rises_across_the_users_answer(server: ServingServer) -> None:
+async def test_progress_rises_across_the_users_answer(server: ServingServer, heard: Heard) -> None:
     """The second run of a call counts from the start again; the protocol wants one rising series."""
-    heard: list[float] = []
-
-    async def listen(done: float, _total: float | None, _message: str | None) -> None:
-        await anyio.lowlevel.checkpoint()
-        heard.append(done)
-
     async with Client(server, mode="legacy", elicitation_callback=User(accept(cache="direct"))) as client:
-        await client.call_tool("probe_decide", {}, progress_callback=listen)
-    assert heard == [1, 2]
+        await client.call_tool("probe_decide", {}, progress_callback=heard)
+    assert [progress for progress, _, _ in heard.reports] == [1, 2]

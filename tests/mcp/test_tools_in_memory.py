@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from server.mcp.serving_server import ServingServer
+    from tests.mcp.conftest import Heard, Seen
 
 pytestmark = pytest.mark.anyio
 
@@ -31,7 +32,8 @@ def envelope(result: CallToolResult) -> dict[str, Any]:
     assert result.structured_content is not None
     assert json.loads(result.content[0].text) == result.structured_content
     assert result.is_error is not result.structured_content["ok"]
-    return result.structured_content
+    answer: dict[str, Any] = result.structured_content
+    return answer
 
 
 async def test_a_result_is_the_same_as_text_and_as_data(server: ServingServer, era: str) -> None:
@@ -144,20 +146,14 @@ async def test_answers_fit_the_published_output_schema_whether_they_succeed_or_f
             jsonschema.validate(answer, schema)
 
 
-async def test_progress_only_rises(server: ServingServer, era: str) -> None:
+async def test_progress_only_rises(server: ServingServer, era: str, heard: Heard) -> None:
     """The protocol forbids a value that stands or falls; strict clients drop the connection."""
-    heard: list[tuple[float, float | None, str | None]] = []
-
-    async def listen(done: float, total: float | None, message: str | None) -> None:
-        await anyio.lowlevel.checkpoint()
-        heard.append((done, total, message))
-
     async with Client(server, mode=era) as client:
-        await client.call_tool("probe_steps", {"done": [1, 3, 2, 3, 7]}, progress_callback=listen)
-    assert heard == [(1, 10, "at 1.0"), (3, 10, "at 3.0"), (7, 10, "at 7.0")]
+        await client.call_tool("probe_steps", {"done": [1, 3, 2, 3, 7]}, progress_callback=heard)
+    assert heard.reports == [(1, 10, "at 1.0"), (3, 10, "at 3.0"), (7, 10, "at 7.0")]
 
 
-async def test_a_cancelled_call_reaches_the_tool_at_once(server: ServingServer, era: str, seen: Any) -> None:  # noqa: ANN401
+async def test_a_cancelled_call_reaches_the_tool_at_once(server: ServingServer, era: str, seen: Seen) -> None:
     """A tool that computes on for nobody holds the device."""
     async with Client(server, mode=era) as client:
         with anyio.fail_after(10):
@@ -168,7 +164,9 @@ async def test_a_cancelled_call_reaches_the_tool_at_once(server: ServingServer, 
             assert await anyio.to_thread.run_sync(seen.cancelled.wait, 5)
 
 
-async def test_a_short_call_answers_while_a_long_one_runs(server: ServingServer, era: str, seen: Any) -> None:  # noqa: ANN401
+async def test_a_short_call_answers_while_a_long_one_runs(
+    server: ServingServer, era: str, seen: Seen
+) -> None:
     async with Client(server, mode=era) as client, anyio.create_task_group() as group:
         group.start_soon(client.call_tool, "probe_wait", {})
         await anyio.to_thread.run_sync(seen.started.wait, 5)
