@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Check = Literal["exact", "schema", "tolerance"]
 FRESH = frozenset(
     {"call_id", "report_id", "job_id", "uri", "sha256", "bytes", "kept", "job", "jobs", "t", "at",
-     "elapsed_s", "poll_after_s", "measured_at", "started_at", "ended_at", "lease_s", "lease_until"}
+     "elapsed_s", "wait_s", "poll_after_s", "measured_at", "started_at", "ended_at", "lease_s", "lease_until"}
 )  # fmt: skip
 """Names whose values no two calls share."""
 MEASURED = re.compile(

@@ -125,7 +125,7 @@ def _object(node: Schema, depth: int) -> Schema:
 
 
 def _union(members: list[Schema]) -> Schema:
-    """Members once each; plain types as a list of types, which is shorter."""
+    """Members once each. A list of types would be shorter, but clients that know one type only refuse it."""
     distinct: list[Schema] = []
     for each in members:
         if each not in distinct:
@@ -134,8 +134,6 @@ def _union(members: list[Schema]) -> Schema:
         return {}
     if len(distinct) == 1:
         return distinct[0]
-    if all(set(each) == {"type"} and isinstance(each["type"], str) for each in distinct):
-        return {"type": [each["type"] for each in distinct]}
     return {"anyOf": distinct}
 
 

@@ -46,8 +46,8 @@ def plan(request: StartIn, handoffs: list[dict[str, Any]], skill_named: Callable
     if request.goal == "wire_kernel":
         tasks += _wiring(request, request.wire, request.share, skill_named, "wire")
     for number, each in enumerate(handoffs):
-        where = f"{request.split_report_id} handoffs.{number}"
-        tasks += _wiring(request, _arguments(each), each.get("share"), skill_named, where)
+        where = f"{request.split_report_id} handoffs.{number}.call"
+        tasks += _wiring(request, each["call"], each.get("share"), skill_named, where)
     if request.op:
         after = [task.id for task in tasks if task.skill == "wire_kernel"]
         tasks.append(_task("compose_op", request.op, after, skill_named, "op"))
@@ -85,15 +85,6 @@ def _wiring(
     validate = _fidelity(request, known, wire.arguments.get("share") or None, [wire.id], skill_named)
     own_config = "config" in request.fidelity
     return [wire, validate if own_config else validate.model_copy(update={"config_of": wire.id})]
-
-
-def _arguments(handoff: dict[str, Any]) -> dict[str, Any]:
-    """Arguments of wire_kernel from a row's hand-off, which may name the kind beside or within."""
-    inner = dict(handoff.get("handoff") or {})
-    if "handoff" in inner:
-        return inner
-    kind = inner.pop("kind", None) or handoff.get("kind", "")
-    return {"kind": kind, "handoff": inner}
 
 
 def _fidelity(

@@ -100,8 +100,11 @@ class JobFolder:
         return parse(Order, self._json("args.json"), where=str(self.path / "args.json"))
 
     def standing(self) -> Standing:
-        """Where it says that it stands."""
-        return parse(Standing, self._json("status.json"), where=str(self.path / "status.json"))
+        """Where it says that it stands; failed where that cannot be read any more."""
+        try:
+            return parse(Standing, self._json("status.json"), where=str(self.path / "status.json"))
+        except ServingSimError:
+            return Standing(status="failed", t=datetime.now(UTC))
 
     def owner(self) -> Owner | None:
         """Whose work it is, None before a process took it."""

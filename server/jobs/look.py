@@ -90,9 +90,12 @@ def _record_death(folder: JobFolder) -> None:
 
 def _overdue(folder: JobFolder) -> bool:
     standing = folder.standing()
-    if standing.status != "running":
+    try:
+        limit_s = folder.order().limit_s
+    except ServingSimError:
         return False
-    return (datetime.now(UTC) - standing.t).total_seconds() > folder.order().limit_s + OVERTIME_S
+    ran_s = (datetime.now(UTC) - standing.t).total_seconds()
+    return standing.status == "running" and ran_s > limit_s + OVERTIME_S
 
 
 def _made(folder: JobFolder) -> float:

@@ -34,29 +34,33 @@ def op_module(family: str, name: str) -> ModuleType:
     if not (family.isidentifier() and name.isidentifier()):
         raise ServingSimError(f"{family!r}, {name!r} are no names of an op", hint="letters, digits, _")
     below = Path(family, f"{name}.py")
-    shipped = Path(__file__).parent / below
-    own = Path(os.environ.get(WORKSPACE_VARIABLE) or ".", "servingsim", "ops", below)
+    shipped, own = Path(__file__).parent / below, _in_workspace(below)
+    path = shipped if shipped.is_file() else own
+    if path is None or not path.is_file():
+        raise ServingSimError(f"no op {name!r} in {family!r}", code="E_NOT_FOUND", known=str(path or shipped))
     try:
-        if shipped.is_file():
-            module = importlib.import_module(f"servingsim.ops.{family}.{name}")
-        elif os.environ.get(WORKSPACE_VARIABLE) and own.is_file():
-            module = _from_file(own)
-        else:
-            raise ServingSimError(f"no op {name!r} in {family!r}", code="E_NOT_FOUND", known=str(own))
-    except ServingSimError:
-        raise
+        module = (
+            importlib.import_module(f"servingsim.ops.{family}.{name}")
+            if path == shipped
+            else _from_file(path)
+        )
     except Exception as error:  # anything may be raised by a file that somebody is still writing
         raise ServingSimError(
             f"cannot be loaded: {type(error).__name__}: {error}",
             code="E_STATE",
-            path=str(own),
+            path=str(path),
             hint="correct the file or move it away",
         ) from error
     if not isinstance(getattr(module, "OP", None), type):
         raise ServingSimError(
-            "defines no OP that is a class", code="E_STATE", path=str(own), hint="OP = YourOp"
+            "defines no OP that is a class", code="E_STATE", path=str(path), hint="OP = YourOp"
         )
     return module
+
+
+def _in_workspace(below: Path) -> Path | None:
+    named = os.environ.get(WORKSPACE_VARIABLE, "")
+    return Path(named, "servingsim", "ops", below) if named else None
 
 
 def _from_file(path: Path) -> ModuleType:

@@ -1,4 +1,4 @@
-"""Atomic or compound, and whether it is one op at all: decided from the kernels that exist, before anything is written."""
+"""Atomic or compound, and whether it is one op at all: decided before anything is written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from skills.report import Decision, Option
 
 if TYPE_CHECKING:
     from skills.compose_op.schema import ComposeOpIn, Form, SubKernel
-    from skills.report import Criterion
+    from skills.report import Criterion, Status
 
 COLLECTIVES = ("all_reduce", "p2p")
 """Communication that only a parallel layout introduces."""
@@ -104,7 +104,7 @@ def _boundary(request: ComposeOpIn, *, alone: bool) -> tuple[Criterion, list[Dec
         ],
         answer=answer,
     )
-    status = "pass" if answer == "one_op" else "needs_decision"
+    status: Status = "pass" if answer == "one_op" else "needs_decision"
     return said("boundary", status, f"{seen}; the user says {answer or 'nothing yet'}"), [decision]
 
 
@@ -136,7 +136,8 @@ def one_liner(request: ComposeOpIn, survey: dict[str, Any]) -> str:
     """The line of an atomic op for a worklet's build site."""
     sub = request.sub_kernels[0]
     fields = ", ".join(f"{inner}={outer}" for outer, inner in sub.config.items())
-    kernel = f'Kernel.build("{request.name}", {sub.kind.upper()}, {survey["kinds"][sub.kind]["config"]}({fields}), source)'
+    config = f"{survey['kinds'][sub.kind]['config']}({fields})"
+    kernel = f'Kernel.build("{request.name}", {sub.kind.upper()}, {config}, source)'
     width = f", width={sub.width:g}" if sub.width != 1 else ""
     launches = f", launches={sub.launches}" if sub.launches != 1 else ""
     constant = survey["slot_inputs"][sub.slot_input]["constant"]

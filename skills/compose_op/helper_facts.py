@@ -1,4 +1,4 @@
-"""How the pure helper of one slot behaves: the same answer twice, the kernel's own Config, every mapped field followed."""
+"""How the pure helper of one slot behaves: same answer twice, the kernel's own Config, mapped fields followed."""
 
 from __future__ import annotations
 

@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
     from servingsim.timing.contract import KernelConfig, KernelKind
     from servingsim.timing.cost_tree import FlatTree, LeafMetrics, Manifest
+    from servingsim.timing.coverage import OnMissing
     from servingsim.timing.source import TimingSource
 
 METRICS = 3
 """Time, FLOPs and bytes: the rows of a metrics array that kernels fill."""
-ON_MISSING = "estimate-all"
+ON_MISSING: OnMissing = "estimate-all"
 """Probes may lie outside the rows: they are priced on both sides by the same estimate."""
 
 

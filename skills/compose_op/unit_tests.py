@@ -22,7 +22,7 @@ from skills.desk import WORKSPACE_VARIABLE
 
 if TYPE_CHECKING:
     from skills.compose_op.places import Places
-    from skills.report import Criterion
+    from skills.report import Criterion, Status
 
 TIMEOUT_S = 60.0
 KEPT_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
@@ -49,7 +49,7 @@ def test_criteria(places: Places, helpers: list[str]) -> tuple[list[Criterion], 
         helpers: Names of the pure helpers that the tests have to cover.
     """
     if not places.tests:
-        status = "unverified" if places.shipped else "fail"
+        status: Status = "unverified" if places.shipped else "fail"
         why = "no test file" + (": the installed package comes without its tests" if places.shipped else "")
         return [said("unit-tests", status, why), said("unit-tests-assert", status, why)], None
     outcome = run_tests(places.root, places.tests, None if places.shipped else places.root)

@@ -174,10 +174,11 @@ def granularity(sources: Sources) -> Criterion:
     text = "the granularity of every row was seen in a capture"
     if sources.placement is None:
         return _criterion("split.6-granularity", text, "unverified", "no capture: every row is inferred")
-    unseen = [
-        draft.op
+    unseen = [f"{family}: {why}" for family, why in sources.doubtful.items()]
+    unseen += [
+        f"{draft.op}: no kernel"
         for index, draft in enumerate(sources.drafts)
-        if not granularity_seen(sources.drafts, sources.placement, index)
+        if draft.family not in sources.doubtful and not granularity_seen(sources, index)
     ]
     status: Status = "unverified" if unseen else "pass"
     return _criterion(
@@ -218,7 +219,8 @@ def captured_complete(sources: Sources) -> list[Criterion]:
         return [_criterion("split.8-captured-complete", text, "unverified", "no capture")]
     large = [f"{each.name[:80]} {each.ns / placement.total_ns:.1%}" for each in placement.material]
     small = sum(each.ns for each in placement.unplaced) / placement.total_ns
-    seen = _named(large) if large else f"unplaced in all: {small:.2%}"
+    aside = sum(each.ns for each in placement.plumbing) / placement.total_ns
+    seen = _named(large) if large else f"unplaced in all {small:.2%}, named plumbing {aside:.2%}"
     sums = f"{placement.placed_ns} of {placement.total_ns} ns"
     return [
         _criterion("split.8-captured-complete", text, _passed(not large), seen),

@@ -26,18 +26,22 @@ NAMED_CHARACTERS = 60
 CATEGORIES: tuple[tuple[str, str], ...] = (
     ("collective", r"nccl|all_?reduce|all_?gather|cross_device"),
     ("sampling", r"argmax|top_?k|top_?p|multinomial|sampl|sort|log_?softmax|distribution"),
-    ("kv_append", r"reshape_and_cache|append_paged|kv_?cache|cache_?kernel|catarray"),
+    ("kv_append", r"reshape_and_cache|append_paged|kv_?cache|cache_?kernel"),
+    ("cat", r"catarray"),
     ("rope", r"rotary|rope"),
-    ("norm", r"rms_?norm|layer_?norm|add_?norm"),
+    ("norm", r"rms_?norm|layer_?norm|add_?norm|rsqrt"),
     ("attention", r"flash|fmha|attention|attn|mha|prefillwith|decodewith|batchprefill|batchdecode"),
     ("activation", r"silu|swiglu|act_and_mul|gelu"),
     ("gemm", r"gemm|gemv|nvjet|cutlass|cublas|xmma|splitk|matmul|wmma|mma_"),
     ("embedding", r"embedding|indexselect|vectorized_gather|index_select"),
-    ("plumbing", r"fill|memset|memcpy|copy|arange|iota|prepare|advance_step|scan|index|arrange|compute_slot"),
-    ("pointwise", r"elementwise|pointwise|triton_poi|reduce_kernel|triton_red|triton_per"),
+    ("pointwise", r"triton_(poi|red|per)"),
+    ("plumbing", r"fill|memset|memcpy|copy|arange|iota|prepare|advance_step|scan|index|compute_slot"),
+    ("pointwise", r"elementwise|pointwise|reduce_kernel"),
 )
-"""First that fits. Attention and norms go before `gemm`: their kernels are built with the same libraries."""
-PLUMBING = {"sampling": "sampling", "plumbing": "alloc, fill, copy or launch preparation"}
+"""First that fits. Attention and norms go before `gemm`: their kernels are built with the same libraries. Generated
+kernels go before `plumbing`: their names tell of every operation inside, copies among them."""
+COPIES = "alloc, fill, copy or launch preparation"
+PLUMBING = {"sampling": "sampling", "plumbing": COPIES, "cat": COPIES}
 EAGER = ("pointwise", "norm", "rope", "activation")
 """Families whose eager launches are generic elementwise and reduction kernels."""
 
@@ -77,7 +81,7 @@ class Placement:
 def place(
     kernels: Sequence[CapturedKernel],
     drafts: Sequence[Draft],
-    costs: Sequence[float],
+    costs: Mapping[str, Sequence[float]],
     evidence: Mapping[str, str],
     *,
     eager: bool,
@@ -87,7 +91,7 @@ def place(
     Args:
         kernels: The capture.
         drafts: The rows.
-        costs: What each costs by its work: kernels that several rows share are split so.
+        costs: What each costs by its work, by a kernel's phase: kernels that several rows share are split so.
         evidence: What an agent says of an op; a kernel that it names goes there.
         eager: Whether the stack computes norms and rotations by generic kernels.
     """
@@ -96,9 +100,10 @@ def place(
     unplaced: list[Placed] = []
     for kernel in kernels:
         category = category_of(kernel.name)
-        hosts = _named(kernel, drafts, evidence) or _hosts(category, drafts, eager=eager)
+        hosts = _named(kernel, drafts, evidence) or _hosts(category, kernel.phase, drafts, eager=eager)
         if hosts:
-            for index, ns in zip(hosts, _split(kernel.total_ns, [costs[at] for at in hosts]), strict=True):
+            weights = costs.get(kernel.phase) or costs[""]
+            for index, ns in zip(hosts, _split(kernel.total_ns, [weights[at] for at in hosts]), strict=True):
                 rows[index].append((kernel, ns))
             continue
         reason = PLUMBING.get(category, "")
@@ -125,10 +130,15 @@ def _named(kernel: CapturedKernel, drafts: Sequence[Draft], evidence: Mapping[st
     ]
 
 
-def _hosts(category: str, drafts: Sequence[Draft], *, eager: bool) -> list[int]:
-    families = EAGER if eager and category == "pointwise" else (category,)
+def _hosts(category: str, phase: str, drafts: Sequence[Draft], *, eager: bool) -> list[int]:
+    """Rows that a kernel may be of; one that is launched in the other phase only is none of them."""
+    generic: dict[str, tuple[str, ...]] = {"pointwise": EAGER, "cat": ("kv_append",)} if eager else {}
+    families = generic.get(category, (category,))
+    other = {"prefill": "decode", "decode": "prefill"}.get(phase)
     return [
-        index for index, draft in enumerate(drafts) if draft.family in families and draft.verdict != "fold"
+        index
+        for index, draft in enumerate(drafts)
+        if draft.family in families and draft.verdict != "fold" and draft.counted != other
     ]
 
 

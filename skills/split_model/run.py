@@ -13,6 +13,7 @@ from skills.split_model.dense_table import dense_drafts
 from skills.split_model.draft import Draft, match
 from skills.split_model.handoff import handoffs_of
 from skills.split_model.kinds import known_kinds
+from skills.split_model.launch_counts import doubtful_families
 from skills.split_model.launches import SAMPLING
 from skills.split_model.model_input import ModelOnStack, model_on_stack
 from skills.split_model.overrides import Judged, judge
@@ -79,13 +80,15 @@ def _split(request: SplitRequest, model: ModelOnStack, found: Traced, desk: Desk
     judged = judge(dense_drafts(model, phases, known.args), request.overrides, known.args, capture)
     costly, aside = _costly(found, model.stack.name)
     labels = {phase.label: phase.phase for phase in request.phases}
+    placement, eager = _placement(request, judged, capture), request.stack == "transformers"
     sources = Sources(
         drafts=judged.drafts,
         phases=tuple(request.phases),
         found=found,
         matched=match(judged.drafts, costly, found.classes, labels),
-        placement=_placement(request, judged, capture),
+        placement=placement,
         evidence=judged.evidence,
+        doubtful=doubtful_families(judged.drafts, placement, eager=eager) if placement else {},
     )
     undivided = tuple(dense_drafts(model.undivided, phases, known.args))
     return Split(model, known, judged, undivided, sources, aside)
@@ -102,7 +105,10 @@ def _costly(found: Traced, stack: str) -> tuple[list[TracedOp], tuple[tuple[Trac
 def _placement(request: SplitRequest, judged: Judged, capture: list[CapturedKernel]) -> Placement | None:
     if not capture:
         return None
-    costs = estimated_shares(judged.drafts, request.phases)
+    kinds = {"": request.phases} | {
+        kind: [each for each in request.phases if each.phase == kind] for kind in ("prefill", "decode")
+    }
+    costs = {kind: estimated_shares(judged.drafts, phases) for kind, phases in kinds.items() if phases}
     eager = request.stack == "transformers"
     return place(capture, judged.drafts, costs, judged.evidence, eager=eager)
 

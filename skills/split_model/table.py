@@ -31,6 +31,7 @@ class Sources:
         matched: Which operations lie in which row.
         placement: Where captured kernels went; None without a capture.
         evidence: What an agent says of an op.
+        doubtful: Families whose captured launches an iteration are not the table's, with both numbers.
     """
 
     drafts: tuple[Draft, ...]
@@ -39,6 +40,7 @@ class Sources:
     matched: Matched
     placement: Placement | None
     evidence: dict[str, str]
+    doubtful: dict[str, str]
 
 
 def table_of(sources: Sources) -> list[Row]:
@@ -131,12 +133,16 @@ def _fused(sources: Sources, index: int) -> str:
     draft = sources.drafts[index]
     said = sources.evidence.get(draft.op, "")
     basis = f"{draft.source}; agent: {said}" if said else draft.source
-    seen = granularity_seen(sources.drafts, sources.placement, index)
-    return f"measured: {seen} ({basis})" if seen else f"{INFERRED}: {basis}"
+    seen = granularity_seen(sources, index)
+    if not seen:
+        return f"{INFERRED}: {basis}"
+    doubt = sources.doubtful.get(draft.family)
+    return f"{INFERRED}: {doubt} ({basis})" if doubt else f"measured: {seen} ({basis})"
 
 
-def granularity_seen(drafts: Sequence[Draft], placement: Placement | None, index: int) -> str:
+def granularity_seen(sources: Sources, index: int) -> str:
     """The captured kernel that bears out a row's launch, a fold's by its host; empty where none does."""
+    drafts, placement = sources.drafts, sources.placement
     if placement is None:
         return ""
     draft = drafts[index]

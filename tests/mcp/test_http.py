@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.mcp.conftest import Heard, Lines
+    from tests.mcp.conftest import Heard, Served
 
 ENDS_WITHIN_S = 3.0
 PATIENCE_S = 30
@@ -38,39 +38,15 @@ INITIALIZE = {
 }
 
 
-class Served:
-    """A server in a process of its own, and where it listens."""
-
-    def __init__(self, lines: Lines, stderr: Path) -> None:
-        self.process, self._stderr = lines.process, stderr
-        self.url = self._address()
-        self.port = int(self.url.rpartition(":")[2].partition("/")[0])
-
-    def _address(self) -> str:
-        until = time.monotonic() + PATIENCE_S
-        while time.monotonic() < until:
-            for line in self._stderr.read_text().splitlines():
-                if line.startswith("serving on "):
-                    return line.removeprefix("serving on ")
-            assert self.process.poll() is None, self._stderr.read_text()
-            time.sleep(0.02)
-        raise AssertionError(self._stderr.read_text())
-
-    def post(self, **headers: str) -> int:
-        """Status of a handshake with these headers beside or instead of the usual ones."""
-        usual = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
-        try:
-            named = {name.replace("_", "-"): value for name, value in headers.items()}
-            connection.request("POST", "/mcp", json.dumps(INITIALIZE), usual | named)
-            return connection.getresponse().status
-        finally:
-            connection.close()
-
-
-@pytest.fixture
-def serve_http(serve: Callable[..., Lines], tmp_path: Path) -> Callable[..., Served]:
-    return lambda *options: Served(serve("--http", "--port", "0", *options), tmp_path / "stderr.txt")
+def post(served: Served, **headers: str) -> int:
+    """Status of a handshake with these headers beside or instead of the usual ones."""
+    usual = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE_S)
+    try:
+        connection.request("POST", "/mcp", json.dumps(INITIALIZE), usual | headers)
+        return connection.getresponse().status
+    finally:
+        connection.close()
 
 
 @pytest.fixture
@@ -136,20 +112,20 @@ async def test_a_client_that_leaves_cancels_its_call(
 def test_a_foreign_host_or_origin_is_refused(serve_http: Callable[..., Served]) -> None:
     """A page in the user's browser could drive the tools by way of a name that resolves to this machine."""
     served = serve_http()
-    assert served.post() == 200
-    assert served.post(Host="evil.example") == 421
-    assert served.post(Host=f"evil.example:{served.port}") == 421
-    assert served.post(Host=f"127.0.0.1.evil.example:{served.port}") == 421
-    assert served.post(Origin="http://evil.example") == 403
-    assert served.post(Origin="null") == 403
-    assert served.post(Origin=f"http://localhost:{served.port}") == 200
+    assert post(served) == 200
+    assert post(served, Host="evil.example") == 421
+    assert post(served, Host=f"evil.example:{served.port}") == 421
+    assert post(served, Host=f"127.0.0.1.evil.example:{served.port}") == 421
+    assert post(served, Origin="http://evil.example") == 403
+    assert post(served, Origin="null") == 403
+    assert post(served, Origin=f"http://localhost:{served.port}") == 200
 
 
 def test_a_token_is_needed_where_one_is_set(serve_http: Callable[..., Served], token_file: Path) -> None:
     served = serve_http("--token-file", str(token_file))
-    assert served.post() == 401
-    assert served.post(Authorization=f"Bearer {TOKEN}x") == 401
-    assert served.post(Authorization=f"Bearer {TOKEN}") == 200
+    assert post(served) == 401
+    assert post(served, Authorization=f"Bearer {TOKEN}x") == 401
+    assert post(served, Authorization=f"Bearer {TOKEN}") == 200
 
 
 @pytest.mark.anyio
@@ -160,9 +136,9 @@ async def test_an_open_address_serves_its_allowed_host_with_the_token(
         lambda: serve_http("--host", "0.0.0.0", "--allowed-host", "box.lan", "--token-file", str(token_file))  # noqa: S104
     )
     bearer = {"Authorization": f"Bearer {TOKEN}"}
-    assert served.post(Host="box.lan:80", **bearer) == 200
-    assert served.post(Host="evil.example", **bearer) == 421
-    assert served.post(Host="box.lan:80") == 401
+    assert post(served, Host="box.lan:80", **bearer) == 200
+    assert post(served, Host="evil.example", **bearer) == 421
+    assert post(served, Host="box.lan:80") == 401
     async with (
         httpx2.AsyncClient(headers=bearer) as transport,
         Client(

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,11 +15,11 @@ from mcp import Client, StdioServerParameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.mcp.conftest import Lines
 
 ENDS_WITHIN_S = 3.0
+ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 30
 """For a loaded machine; what is measured is measured apart."""
 
@@ -26,7 +27,10 @@ PATIENCE_S = 30
 @pytest.mark.anyio
 async def test_the_real_client_lists_and_calls_over_a_process(tmp_path: Path, era: str) -> None:
     parameters = StdioServerParameters(
-        command=sys.executable, args=["-m", "server.cli", "serve", "--root", str(tmp_path)]
+        command=sys.executable,
+        args=["-m", "server.cli", "serve"],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT)},
     )
     async with Client(parameters, mode=era) as client:
         listed = (await client.list_tools()).tools
@@ -64,7 +68,7 @@ def test_the_process_ends_soon_whatever_runs(
     if isinstance(how, signal.Signals):
         server.process.send_signal(how)
     else:
-        server.process.stdin.close()
+        server.end_input()
     assert server.process.wait(PATIENCE_S) == 0
     assert time.monotonic() - since < ENDS_WITHIN_S
     if tool == "probe_wait":
@@ -73,7 +77,7 @@ def test_the_process_ends_soon_whatever_runs(
 
 def test_the_server_follows_a_client_that_was_killed(tmp_path: Path) -> None:
     """Another child of the client may hold the pipe open, so that no end of input tells."""
-    child = [sys.executable, "-m", "server.cli", "serve", "--root", str(tmp_path)]
+    child = [sys.executable, "-m", "server.cli", "serve"]
     script = (
         "import subprocess, sys, time\n"
         f"child = subprocess.Popen({child!r}, stdin=subprocess.PIPE, stdout=subprocess.PIPE)\n"
@@ -84,7 +88,12 @@ def test_the_server_follows_a_client_that_was_killed(tmp_path: Path) -> None:
         "print(holder.pid, flush=True)\n"
         "time.sleep(60)\n"
     )
-    client = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+    client = subprocess.Popen(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=dict(os.environ) | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+    )
     assert client.stdout is not None
     server, holder = int(client.stdout.readline()), int(client.stdout.readline())
     try:
@@ -107,7 +116,7 @@ def test_the_first_answer_comes_soon_and_without_torch(serve_plain: Callable[...
         server.handshake()
         server.send("tools/list", 1)
         assert server.next()["result"]["tools"]
-        server.process.stdin.close()
+        server.end_input()
         _, _, used = os.wait4(server.process.pid, 0)
         seconds.append(used.ru_utime + used.ru_stime)
     assert min(seconds) <= 1.5, seconds
@@ -124,7 +133,9 @@ def test_building_the_server_imports_no_torch_and_no_numpy(tmp_path: Path) -> No
         "asyncio.run(server.list_tools())\n"
         "print([one for one in ('torch', 'numpy', 'numba', 'sqlite_utils') if one in sys.modules])\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"
 
 

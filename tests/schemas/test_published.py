@@ -43,8 +43,8 @@ class DrawIn(SkillRequest):
     name: str
     shape: Annotated[Circle | Square, Field(discriminator="kind")]
     paint: Paint = Paint()
-    outlines: list[Paint] = []
-    limits: dict[str, int] = {}
+    outlines: list[Paint] = Field([])
+    limits: dict[str, int] = Field({})
     scale: float | None = None
 
 
@@ -73,6 +73,7 @@ def tool(
 DRAW = tool()
 REAL = list(tools().values())
 DRAWING = Drawing(
+    status="pass",
     summary="one stroke",
     criteria=[Criterion(id="D.1", text="it is drawn", status="pass", evidence="1 stroke")],
     request=DrawIn(name="a", shape=Circle(kind="circle", radius=1)),
@@ -80,7 +81,7 @@ DRAWING = Drawing(
 )
 
 
-def nodes(schema: Any) -> Iterator[dict[str, Any]]:
+def nodes(schema: object) -> Iterator[dict[str, Any]]:
     """Every schema within a schema, without mistaking a property's name for a keyword."""
     if not isinstance(schema, dict):
         return
@@ -201,7 +202,7 @@ def test_a_property_named_title_stays() -> None:
 
 
 class Tree(Request):
-    children: list[Tree] = []
+    children: list[Tree] = Field([])
 
 
 class OpenPart(BaseModel):
@@ -209,7 +210,7 @@ class OpenPart(BaseModel):
 
 
 class WithOpenPart(Request):
-    parts: list[OpenPart] = []
+    parts: list[OpenPart] = Field([])
 
 
 @pytest.mark.parametrize(

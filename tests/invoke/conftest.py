@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "job_tools"
 PATIENCE_S = 60.0
-Call = "Callable[..., Envelope]"
 
 
 @pytest.fixture
@@ -49,9 +48,16 @@ def call(desk: Desk) -> Callable[..., Envelope]:
     """Call a tool as a server does."""
 
     def run(
-        tool: str, arguments: object = None, *, at: Desk = desk, watch: Watch | None = None, **fields: Any  # noqa: ANN401
+        tool: str,
+        arguments: object = None,
+        *,
+        at: Desk = desk,
+        watch: Watch | None = None,
+        **fields: Any,  # noqa: ANN401
     ) -> Envelope:
-        return invoke(tool, fields if arguments is None else arguments, at, caller=Caller("mcp", "test"), watch=watch)
+        return invoke(
+            tool, fields if arguments is None else arguments, at, caller=Caller("mcp", "test"), watch=watch
+        )
 
     return run
 
@@ -62,16 +68,23 @@ def read_only(desk: Desk) -> Desk:
     return replace(desk, read_only=True)
 
 
-def until(condition: Callable[[], object]) -> None:
+@pytest.fixture
+def until() -> Callable[[Callable[[], object]], None]:
     """Wait for something that another process does."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "did not happen"
-        time.sleep(0.02)
+
+    def wait(condition: Callable[[], object]) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while not condition():
+            assert time.monotonic() < deadline, "did not happen"
+            time.sleep(0.02)
+
+    return wait
 
 
-def status(desk: Desk, job_id: str) -> str:
-    return look(job_folder(desk, job_id)).status
+@pytest.fixture
+def status(desk: Desk) -> Callable[[str], str]:
+    """How a job stands."""
+    return lambda job_id: look(job_folder(desk, job_id)).status
 
 
 def _stand_ins() -> Any:  # noqa: ANN401 - a module that is no part of any package
