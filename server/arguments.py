@@ -1,4 +1,4 @@
-"""Arguments from outside as a tool's request."""
+"""A tool's two ends: arguments from outside as its request, and its output as plain data."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
+from server.whole_file import plain_json
+from servingsim.errors import ServingSimError
 from servingsim.validation import parse
 
 if TYPE_CHECKING:
@@ -20,7 +22,23 @@ def request_of(tool: Tool, arguments: object) -> Request:
     Raises:
         ServingSimError: E_INPUT, naming every bad field at whatever level.
     """
-    return parse(tool.takes, _repaired(tool, arguments), where=tool.name)
+    request = parse(tool.takes, _repaired(tool, arguments), where=tool.name)
+    try:
+        plain_json(request.normalised())
+    except ValueError as error:
+        raise ServingSimError(f"no JSON: {error}", path=tool.name, hint="give finite numbers") from error
+    return request
+
+
+def result_of(tool: Tool, result: object) -> dict[str, Any]:
+    """What a tool gave, as plain data that fits its output model.
+
+    Raises:
+        ValueError: It does not, or holds a NaN: a defect of the tool.
+    """
+    data = tool.gives.model_validate(result).model_dump(mode="json")
+    plain_json(data)
+    return data
 
 
 def _repaired(tool: Tool, arguments: object) -> object:

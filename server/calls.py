@@ -125,11 +125,14 @@ def call_named(desk: Desk, call_id: str) -> Call:
     Raises:
         ServingSimError: E_INPUT, another form of id; E_NOT_FOUND.
     """
-    if CALL_ID.fullmatch(call_id) is None:
+    match = CALL_ID.fullmatch(call_id)
+    if match is None:
         raise ServingSimError(
             f"{shown(call_id)} is no call id", known="for instance call-20261202-1a2b3c", path="call_id"
         )
-    found = next((call for call in read_calls(log_files(desk), []) if call.call_id == call_id), None)
+    day = "-".join(match.groups())
+    files = sorted(log_files(desk), key=lambda path: path.stem != day)
+    found = next((call for call in read_calls(files, []) if call.call_id == call_id), None)
     if found is None:
         raise ServingSimError(
             f"no call {call_id!r} in the log", code="E_NOT_FOUND", path="call_id", hint="servingsim log"

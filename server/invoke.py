@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from server.arguments import request_of
-from server.budget import FULL_BYTES, SUMMARY_BYTES, fit
+from server.arguments import request_of, result_of
+from server.budget import FULL_BYTES, SUMMARY_BYTES, fit, size_of
 from server.calls import (
     MAX_RESULT_BYTES,
     Call,
@@ -139,11 +139,12 @@ def _allow(tool: Tool, desk: Desk) -> None:
 
 def _here(call: _Progress, tool: Tool, request: Request, desk: Desk, watch: Watch) -> None:
     result = tool.run(request, desk, watch)
-    call.data = tool.gives.model_validate(result).model_dump(mode="json")
-    if tool.skill:
+    call.data = result_of(tool, result)
+    if tool.skill or size_of(call.data) > _limit_bytes(request):
         from server.reports import keep  # noqa: PLC0415 - few calls keep anything
 
-        call.kept = keep(desk, tool.name, call.data)
+        if not call.data.get("kept"):  # of a job that was waited for, the whole lies there already
+            call.kept = keep(desk, tool.name, call.data)
 
 
 def _as_job(call: _Progress, tool: Tool, request: Request, desk: Desk, watch: Watch) -> None:
@@ -165,8 +166,7 @@ def _answer(call: _Progress) -> Envelope:
     result: dict[str, Any] | None = None
     omitted: dict[str, int] = {}
     if call.data is not None and call.fault is None:
-        detail = getattr(call.request, "detail", "summary")
-        result, omitted = fit(call.data, FULL_BYTES if detail == "full" else SUMMARY_BYTES)
+        result, omitted = fit(call.data, _limit_bytes(call.request))
     return Envelope(
         ok=call.fault is None,
         call_id=call.call_id,
@@ -177,6 +177,10 @@ def _answer(call: _Progress) -> Envelope:
         omitted=omitted,
         warnings=call.warnings,
     )
+
+
+def _limit_bytes(request: Request | None) -> int:
+    return FULL_BYTES if getattr(request, "detail", "summary") == "full" else SUMMARY_BYTES
 
 
 def _log(call: _Progress, desk: Desk, caller: Caller) -> None:

@@ -25,6 +25,7 @@ from servingsim.errors import ServingSimError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
     from server.calls import Call
     from server.envelope import Envelope
     from server.tool import Tool

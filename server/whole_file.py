@@ -32,11 +32,14 @@ def write_whole(path: Path, data: bytes, *, replace: bool = True) -> None:
 
 
 def plain_json(data: object, *, indent: int | None = None) -> bytes:
-    """Data as JSON in one form, so that equal data has equal bytes."""
+    """Data as JSON in one form, so that equal data has equal bytes.
+
+    Raises:
+        ValueError: NaN or an infinity, which are no JSON.
+    """
     separators = (",", ":") if indent is None else (",", ": ")
-    return json.dumps(data, ensure_ascii=False, indent=indent, separators=separators).encode(
-        "utf-8", "surrogatepass"
-    )
+    text = json.dumps(data, ensure_ascii=False, indent=indent, separators=separators, allow_nan=False)
+    return text.encode("utf-8", "surrogatepass")
 
 
 def sha256_of(data: bytes) -> str:

@@ -74,7 +74,7 @@ def main(path: Path) -> int:
 
 
 def _done(folder: JobFolder) -> Outcome:
-    from server.arguments import request_of  # noqa: PLC0415 - after the signal's handler is there
+    from server.arguments import request_of, result_of  # noqa: PLC0415 - after the signal's handler is there
     from server.reports import keep  # noqa: PLC0415
     from server.tool import tool_named  # noqa: PLC0415
 
@@ -87,7 +87,7 @@ def _done(folder: JobFolder) -> Outcome:
         folder.stand("running")
         _limit(order)
         result = tool.run(request, desk, watch)
-    data = tool.gives.model_validate(result).model_dump(mode="json")
+    data = result_of(tool, result)
     return Outcome(result=data, kept=keep(desk, tool.name, data))
 
 

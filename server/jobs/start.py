@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from skills.request import Request
 
 LIMIT_S = 4 * 3600.0
+RECENT = 200
+"""Jobs that are looked through for the same work."""
 NOT_WORK = frozenset({"wait_s", "detail"})
 """Fields that say how a caller wants to be answered, not what is to be done."""
 
@@ -42,7 +44,7 @@ def start(
     args = request.normalised()
     key = work_key(tool.name, args, desk)
     with _one_at_a_time(jobs_path(desk)):
-        for folder in job_folders(desk):
+        for folder in job_folders(desk)[:RECENT]:
             if settled(folder).status not in ENDED and _key(folder) == key:
                 return folder, True
         folder = _new_folder(desk)

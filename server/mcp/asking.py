@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
+from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
@@ -80,11 +81,15 @@ def asks_by_result(context: Context) -> bool:
 
 
 async def ask_now(context: Context, questions: list[Decision]) -> dict[str, str]:
-    """The user's answers, asked while the call is open; empty where the user declines."""
+    """The user's answers, asked while the call is open; empty where the user declines or the client cannot show it."""
     form = _form(questions)
-    result = await context.session.elicit_form(
-        form.message, form.requested_schema, related_request_id=context.request_id
-    )
+    try:
+        result = await context.session.elicit_form(
+            form.message, form.requested_schema, related_request_id=context.request_id
+        )
+    except (MCPError, ValidationError):
+        # The report with its open question is worth more than the client's fault.
+        return {}
     return _answers(result, questions)
 
 

@@ -34,7 +34,9 @@ class PredictIn(WorkRequest):
     )
     dtype: Literal["bf16", "fp16", "fp32"] | None = Field(None, description="in place of the config's")
     threads: int | None = Field(None, ge=1, le=4096, description="of the CPU here")
-    on_missing: Literal["estimate", "estimate-all", "refuse"] = Field("estimate", description="for kernels without rows")
+    on_missing: Literal["estimate", "estimate-all", "refuse"] = Field(
+        "estimate", description="for kernels without rows"
+    )
     db: str = Field("", description="store to read; empty: the server's")
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 TOLERANCE = 0.01
 """For the padding of the vocabulary; everything else agrees to rounding."""
 ACCOUNTANT = "servingsim/bounds/dense.py"
+TRACED = {"gemm": "aten.linear", "attention": "aten.scaled_dot_product_attention"}
 
 
 def agreement(
@@ -42,27 +43,36 @@ def agreement(
     figures = []
     for phase in phases:
         work = _necessary(model, phase)
-        table = {
+        pairs = {
             "gemm_flops": (_flops(drafts, phase, "gemm"), work.gemm_flops),
             "attention_flops": (_flops(drafts, phase, "attention"), work.attention_flops),
             "weight_bytes": (_weight_bytes(drafts, phase), work.weight_bytes),
-            "kv_append_bytes": _appended(model, drafts, phase, work),
             "kv_read_bytes": (_kv_read(drafts, phase), work.kv_read_bytes + work.kv_written_bytes),
         }
-        figures += [_figure(phase, name, *pair, ACCOUNTANT) for name, pair in table.items() if pair]
+        appended = _appended(model, drafts, phase, work)
+        figures.append(
+            _figures(phase, pairs | ({"kv_append_bytes": appended} if appended else {}), ACCOUNTANT)
+        )
         if found.trace is None:
             continue
-        for family, aten in (("gemm", "aten.linear"), ("attention", "aten.scaled_dot_product_attention")):
-            traced = _traced_flops(model.facts, found, phase, aten)
-            figures.append(
-                _figure(phase, f"{family}_flops", _flops(undivided, phase, family), traced, "trace")
+        traced = {
+            f"{family}_flops": (
+                _flops(undivided, phase, family),
+                _traced_flops(model.facts, found, phase, aten),
             )
+            for family, aten in TRACED.items()
+        }
+        figures.append(_figures(phase, traced, "trace"))
     return figures
 
 
-def _figure(phase: PhaseShape, name: str, table: float, other: float, source: str) -> Agreement:
+def _figures(phase: PhaseShape, pairs: dict[str, tuple[float, float]], source: str) -> Agreement:
     return Agreement(
-        phase=phase.label, quantity=name, table=table, other=other, source=source, tolerance=TOLERANCE
+        phase=phase.label,
+        source=source,
+        tolerance=TOLERANCE,
+        table={name: table for name, (table, _) in pairs.items()},
+        other={name: other for name, (_, other) in pairs.items()},
     )
 
 
@@ -98,7 +108,7 @@ def _weight_bytes(drafts: Sequence[Draft], phase: PhaseShape) -> float:
         if draft.family == "gemm" and draft.verdict != "fold":
             total += draft.repeat * int(args["n"]) * int(args["k"]) * dtype_bytes(str(args["dtype"]))
         elif draft.family == "embedding":
-            total += draft.count(phase) * (draft.maps_to.input_bytes_per_token or 0)
+            total += draft.count(phase) * int(args["input_bytes_per_token"])
     return total
 
 
@@ -130,7 +140,7 @@ def _appended(
         return None
     written = 0.0
     for draft in appends:
-        size = draft.maps_to.output_bytes_per_token or 0
+        size = int(draft.maps_to.args["output_bytes_per_token"])
         written += draft.repeat * draft.launches * draft.count(phase) * size
     if model.stack.kv_append == "copy":
         return written, work.kv_written_bytes

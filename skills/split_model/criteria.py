@@ -32,7 +32,7 @@ def architecture(facts: Facts, sources: Sources, expected_parameters: int) -> Cr
         f"{dims['num_heads']}/{dims['num_kv_heads']} heads of {dims['head_dim']}, "
         f"{facts.parameters['total']} parameters"
     )
-    text = "the architecture is settled, and the built model has the parameters that the facts add up to"
+    text = "facts are settled; the built model has their parameters"
     if trace is None:
         return _criterion(
             "split.1-architecture", text, "unverified", f"{said}; not traced: {sources.found.failure}"
@@ -44,13 +44,13 @@ def architecture(facts: Facts, sources: Sources, expected_parameters: int) -> Cr
 def reference(found: Reference) -> Criterion:
     """Item 2."""
     differing = "; ".join(found.differing) or "no difference"
-    text = "the nearest shipped decomposition is named with what differs"
+    text = "nearest decomposition, with what differs"
     return _criterion("split.2-reference", text, "pass", f"{found.name} ({found.anchor}): {differing}")
 
 
 def math_trace(sources: Sources) -> Criterion:
     """Item 3: every row that the plain model computes has an anchor."""
-    text = "the math of every row is anchored in the traced Transformers implementation"
+    text = "every row's math has a traced line"
     trace = sources.found.trace
     if trace is None:
         return _criterion("split.3-math-trace", text, "unverified", sources.found.failure)
@@ -83,7 +83,7 @@ def homes(rows: Sequence[Row]) -> Criterion:
     }
     seen = ", ".join(f"{count} {name}" for name, count in counts.items())
     return _criterion(
-        "split.4-one-home", "every op has exactly one of the four verdicts, complete", _passed(not faults),
+        "split.4-one-home", "every op has one verdict, complete", _passed(not faults),
         seen + (f"; {_named(faults)}" if faults else ""),
     )  # fmt: skip
 
@@ -107,7 +107,7 @@ def folds(sources: Sources) -> Criterion:
                 faults.append(f"{draft.op}: folded without a fusing kernel")
     named = ", ".join(f"{each.op} in {each.maps_to.host}" for each in drafts if each.verdict == "fold")
     return _criterion(
-        "split.4-folds", "a fold names a host that prices it, and hides no launch", _passed(not faults),
+        "split.4-folds", "folds have a host that prices them", _passed(not faults),
         _named(faults) if faults else named or "no folds",
     )  # fmt: skip
 
@@ -137,7 +137,7 @@ def fusion(sources: Sources) -> Criterion:
     ]
     units = sorted({draft.maps_to.kind for draft in sources.drafts if draft.family == "attention"})
     return _criterion(
-        "split.5-no-split-fusion", "no fusion is split: attention is one unit, never GEMM and softmax",
+        "split.5-no-split-fusion", "no fusion is split: attention is one unit",
         _passed(not faults), _named(faults) if faults else ", ".join(units),
     )  # fmt: skip
 
@@ -159,7 +159,7 @@ def capture_or_word(request: SplitRequest) -> tuple[Criterion, list[Decision]]:
         Option(value=CONFIRMED, trade_off="goes on now; no granularity is checked against a real run"),
         Option(value="no", trade_off="stops until a kernel summary of the stack is given as `capture`"),
     ]
-    text = "there is a measured capture, or the user said to go without one"
+    text = "a capture, or the user's word"
     if request.capture:
         return _criterion("split.6-capture", text, "pass", request.capture), []
     given = CONFIRMED if request.without_capture else answer
@@ -171,7 +171,7 @@ def capture_or_word(request: SplitRequest) -> tuple[Criterion, list[Decision]]:
 
 def granularity(sources: Sources) -> Criterion:
     """Item 6: each launch was seen in a real run."""
-    text = "the granularity of every row was seen in a capture"
+    text = "every row's launches were seen in a capture"
     if sources.placement is None:
         return _criterion("split.6-granularity", text, "unverified", "no capture: every row is inferred")
     unseen = [f"{family}: {why}" for family, why in sources.doubtful.items()]
@@ -192,14 +192,14 @@ def order(rows: Sequence[Row]) -> Criterion:
     which = "measured" if rows and rows[0].measured_share is not None else "estimated"
     top = ", ".join(f"{row.op} {share:.1%}" for row, share in list(zip(rows, shares, strict=True))[:3])
     return _criterion(
-        "split.7-table", "the table is sorted by share, descending",
+        "split.7-table", "sorted by share, descending",
         _passed(shares == sorted(shares, reverse=True)), f"{len(rows)} rows by {which} share: {top}",
     )  # fmt: skip
 
 
 def traced_complete(sources: Sources) -> Criterion:
-    """Item 8, forward: every cost-bearing traced operation lies in exactly one row."""
-    text = "every cost-bearing traced operation lies in exactly one row"
+    """Item 8, forward: every cost-bearing traced op lies in one row."""
+    text = "every cost-bearing traced op lies in one row"
     if sources.found.trace is None:
         return _criterion("split.8-traced-complete", text, "unverified", sources.found.failure)
     wrong = [
@@ -212,8 +212,8 @@ def traced_complete(sources: Sources) -> Criterion:
 
 def captured_complete(sources: Sources) -> list[Criterion]:
     """Item 8, backward: every material kernel has a place, and no nanosecond is lost."""
-    text = f"every captured kernel of {MATERIAL_SHARE:.1%} or more lies in a row or is named plumbing"
-    kept = "the capture's nanoseconds are conserved: rows + plumbing + unplaced = total"
+    text = f"every kernel of {MATERIAL_SHARE:.1%} or more is in a row or named plumbing"
+    kept = "rows + plumbing + unplaced = the capture's time"
     placement = sources.placement
     if placement is None:
         return [_criterion("split.8-captured-complete", text, "unverified", "no capture")]
@@ -230,21 +230,18 @@ def captured_complete(sources: Sources) -> list[Criterion]:
 
 def agreeing(figures: Sequence[Agreement]) -> Criterion:
     """Item 8: FLOPs and bytes as an independent accountant and the trace count them."""
-    off = [
-        f"{each.phase} {each.quantity}: {each.table:.6g} here, {each.other:.6g} by {each.source}"
-        for each in figures
-        if not each.holds
-    ]
-    worst = max((abs(each.table / each.other - 1) for each in figures if each.other), default=0.0)
+    off = [text for each in figures for text in each.off]
+    pairs = [(each.table[name], value) for each in figures for name, value in each.other.items()]
+    worst = max((abs(table / other - 1) for table, other in pairs if other), default=0.0)
     return _criterion(
-        "split.8-agreement", "FLOPs and bytes agree with the accountant and the trace, phase by phase",
-        _passed(not off), _named(off) if off else f"{len(figures)} figures, largest difference {worst:.3%}",
+        "split.8-agreement", "FLOPs and bytes agree with accountant and trace",
+        _passed(not off), _named(off) if off else f"{len(pairs)} figures, largest difference {worst:.3%}",
     )  # fmt: skip
 
 
 def _sized(row: Row) -> bool:
-    sizes = (row.maps_to.input_bytes_per_token, row.maps_to.output_bytes_per_token)
-    return all(size is not None and size > 0 for size in sizes)
+    sizes = (row.maps_to.args.get(f"{side}_bytes_per_token", 0) for side in ("input", "output"))
+    return all(isinstance(size, int) and size > 0 for size in sizes)
 
 
 def _criterion(identity: str, text: str, status: Status, evidence: str) -> Criterion:

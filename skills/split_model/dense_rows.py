@@ -271,10 +271,4 @@ def _by_bytes(callable_name: str, read: float, written: float, dtype: str) -> Ma
         "output_bytes_per_token": written_bytes,
         "dtype": dtype,
     }
-    return MapsTo(
-        kind="elementwise",
-        args=args,
-        axes=["num_tokens"],
-        input_bytes_per_token=read_bytes,
-        output_bytes_per_token=written_bytes,
-    )
+    return MapsTo(kind="elementwise", args=args, axes=["num_tokens"])

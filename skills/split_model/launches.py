@@ -58,11 +58,11 @@ SOURCES = {
 VERSIONS = {"vllm": "vLLM 0.24", "transformers": "Transformers 5"}
 
 ROTARY = {
-    "vllm": "launch preparation: the cos and sin table is built when the model is loaded",
-    "transformers": "launch preparation: cos and sin of the positions, once an iteration, in the host term",
+    "vllm": "launch preparation: the table is built at load",
+    "transformers": "launch preparation: once an iteration, in the host term",
 }
-POSITIONS = "bookkeeping: positions and the causal mask, once an iteration"
-SAMPLING = "sampling: argmax or top-p over the logits, and its bookkeeping; no part of the traced forward"
+POSITIONS = "bookkeeping: positions and causal mask"
+SAMPLING = "sampling: no part of the traced forward"
 
 
 def source_of(stack: str, op: str) -> str:

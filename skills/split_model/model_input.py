@@ -71,8 +71,11 @@ def model_on_stack(request: SplitRequest, desk: Desk) -> ModelOnStack:
             path="stack",
         )
     config, where = _config(request, desk)
-    facts = dense_facts(config, where=where, dtype=request.dtype)
-    stack, whole = STACKS[request.stack], whole_shape(facts, request.kv_dtype)
+    facts = dense_facts(config, where=where, dtype=None if request.dtype == "auto" else request.dtype)
+    stack, whole = (
+        STACKS[request.stack],
+        whole_shape(facts, None if request.kv_dtype == "auto" else request.kv_dtype),
+    )
     return ModelOnStack(config, facts, partition(whole, request.tp, stack), partition(whole, 1, stack), stack)
 
 

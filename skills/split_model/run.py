@@ -66,7 +66,7 @@ def run(request: SplitRequest, desk: Desk, watch: Watch, *, fresh: bool = False)
     """
     model = model_on_stack(request, desk)
     watch.progress(0, 3, "tracing the model on the meta device")
-    found = traced(model, request.phases, desk, fresh=fresh)
+    found = traced(model, request.shapes, desk, fresh=fresh)
     watch.check()
     watch.progress(1, 3, "assigning every operation its home")
     split = _split(request, model, found, desk)
@@ -75,15 +75,15 @@ def run(request: SplitRequest, desk: Desk, watch: Watch, *, fresh: bool = False)
 
 
 def _split(request: SplitRequest, model: ModelOnStack, found: Traced, desk: Desk) -> Split:
-    known, phases = known_kinds(desk), {phase.phase for phase in request.phases}
+    known, phases = known_kinds(desk), {phase.phase for phase in request.shapes}
     capture = read_capture(desk.readable(request.capture, what="capture")) if request.capture else []
     judged = judge(dense_drafts(model, phases, known.args), request.overrides, known.args, capture)
     costly, aside = _costly(found, model.stack.name)
-    labels = {phase.label: phase.phase for phase in request.phases}
+    labels = {phase.label: phase.phase for phase in request.shapes}
     placement, eager = _placement(request, judged, capture), request.stack == "transformers"
     sources = Sources(
         drafts=judged.drafts,
-        phases=tuple(request.phases),
+        phases=request.shapes,
         found=found,
         matched=match(judged.drafts, costly, found.classes, labels),
         placement=placement,
@@ -105,8 +105,8 @@ def _costly(found: Traced, stack: str) -> tuple[list[TracedOp], tuple[tuple[Trac
 def _placement(request: SplitRequest, judged: Judged, capture: list[CapturedKernel]) -> Placement | None:
     if not capture:
         return None
-    kinds = {"": request.phases} | {
-        kind: [each for each in request.phases if each.phase == kind] for kind in ("prefill", "decode")
+    kinds = {"": request.shapes} | {
+        kind: [each for each in request.shapes if each.phase == kind] for kind in ("prefill", "decode")
     }
     costs = {kind: estimated_shares(judged.drafts, phases) for kind, phases in kinds.items() if phases}
     eager = request.stack == "transformers"
@@ -116,7 +116,7 @@ def _placement(request: SplitRequest, judged: Judged, capture: list[CapturedKern
 def _report(request: SplitRequest, split: Split) -> SplitReport:
     sources, facts, reference = split.sources, facts_of(split.model), reference_of(split.model)
     rows = table_of(sources)
-    figures = agreement(split.model, sources.drafts, split.undivided, request.phases, sources.found)
+    figures = agreement(split.model, sources.drafts, split.undivided, request.shapes, sources.found)
     capture, decisions = criteria.capture_or_word(request)
     checks = [
         criteria.architecture(facts, sources, split.model.traced_parameters),

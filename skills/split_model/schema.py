@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -11,9 +11,8 @@ from skills.request import Request, SkillRequest
 
 StackName = Literal["vllm", "transformers", "sglang", "trtllm"]
 Verdict = Literal["reuse", "new_kernel", "elementwise", "fold"]
-DtypeName = Literal["bf16", "fp16", "fp32"]
-KvDtypeName = Literal["bf16", "fp16", "fp32", "fp8"]
-Name = Annotated[str, Field(min_length=1, max_length=80)]
+DtypeName = Literal["auto", "bf16", "fp16", "fp32"]
+KvDtypeName = Literal["auto", "bf16", "fp16", "fp32", "fp8"]
 Scalar = int | float | str
 
 OUTSIDE = "outside"
@@ -47,7 +46,7 @@ DEFAULT_PHASES = (
 class Override(Request):
     """Another verdict for an op, held to the same rules."""
 
-    op: Name = Field(description="as in a row")
+    op: str = Field(description="as in a row")
     verdict: Verdict
     maps_to: str = Field("", max_length=80, description="kind, or the host of a fold")
     evidence: str = Field(min_length=8, max_length=400)
@@ -59,15 +58,22 @@ class SplitRequest(SkillRequest):
     model: str = Field("", max_length=512, description="bundled name, config.json or folder")
     config: dict[str, Any] = Field(default={}, description="the config itself")
     stack: StackName = "vllm"
-    dtype: DtypeName | None = None
-    kv_dtype: KvDtypeName | None = None
-    tp: int = Field(1, ge=1, le=64)
-    pp: int = Field(1, ge=1, le=64)
-    ep: int = Field(1, ge=1, le=512)
-    phases: list[PhaseShape] = Field(default=list(DEFAULT_PHASES), min_length=1, max_length=MAX_PHASES)
+    dtype: DtypeName = "auto"
+    kv_dtype: KvDtypeName = "auto"
+    tp: int = Field(1, ge=1)
+    pp: int = Field(1, ge=1)
+    ep: int = Field(1, ge=1)
+    phases: list[PhaseShape] = Field(
+        default=[], max_length=MAX_PHASES, description="default: prefill 1x2048, decode 64x1 after 2048"
+    )
     capture: str = Field("", max_length=512, description="kernel summary: JSON list or cuda_gpu_kern_sum CSV")
     without_capture: bool = Field(False, description="the user's word that none is to be had")
     overrides: list[Override] = Field(default=[], max_length=MAX_OVERRIDES)
+
+    @property
+    def shapes(self) -> tuple[PhaseShape, ...]:
+        """The phases that are asked about."""
+        return tuple(self.phases) or DEFAULT_PHASES
 
 
 class LayerClass(Part):
@@ -106,10 +112,10 @@ class MapsTo(Part):
     """What prices a row."""
 
     kind: str = Field("", description="kernel kind; empty for a fold")
-    args: dict[str, Scalar] = Field({}, description="args that the model fixes, per rank")
+    args: dict[str, Scalar] = Field(
+        {}, description="that the model fixes, per rank; of elementwise the bytes per token"
+    )
     axes: list[str] = Field([], description="args that vary with the batch")
-    input_bytes_per_token: int | None = None
-    output_bytes_per_token: int | None = None
     host: str = Field("", description="op that a fold is in")
     until_then: str = Field("", description="kind that prices a new kernel until it is wired")
 
@@ -128,7 +134,7 @@ class Row(Part):
     layer_class: str
     repeat: int = Field(description="times an iteration")
     math: str
-    anchor: str = Field(description="file:line of the traced operation")
+    anchor: str = Field(description="file:line in Transformers of the traced operation")
     traced: int = Field(description="aten operations it covers, one layer, all phases")
     measured: str = NO_CAPTURE
     measured_ns: int | None = None
@@ -151,19 +157,22 @@ class Placed(Part):
 
 
 class Agreement(Part):
-    """A total of the table beside another count of the same."""
+    """Totals of the table beside another count of the same, for one phase."""
 
     phase: str
-    quantity: str
-    table: float
-    other: float
     source: str
     tolerance: float
+    table: dict[str, float]
+    other: dict[str, float]
 
     @property
-    def holds(self) -> bool:
-        """Within the tolerance."""
-        return abs(self.table - self.other) <= self.tolerance * max(abs(self.other), 1.0)
+    def off(self) -> list[str]:
+        """Quantities beyond the tolerance, with both numbers."""
+        return [
+            f"{self.phase} {name}: {self.table[name]:.6g} here, {value:.6g} by {self.source}"
+            for name, value in self.other.items()
+            if not abs(self.table[name] - value) <= self.tolerance * max(abs(value), 1.0)
+        ]
 
 
 class HandOff(Part):

@@ -66,16 +66,14 @@ def estimated_shares(drafts: Sequence[Draft], phases: Sequence[PhaseShape]) -> l
 
 def plumbing_of(ops: Sequence[tuple[TracedOp, str]]) -> list[Placed]:
     """Traced operations that prepare and account, by their reason."""
-    reasons = dict.fromkeys(reason for _, reason in ops)
+    kinds = dict.fromkeys((op.module or "model", reason) for op, reason in ops)
     return [
         Placed(
-            name=", ".join(
-                sorted({f"{op.module or 'model'}: {op.aten}" for op, why in ops if why == reason})
-            ),
+            name=module,
             reason=reason,
-            count=sum(why == reason for _, why in ops),
+            count=sum((op.module or "model", why) == (module, reason) for op, why in ops),
         )
-        for reason in reasons
+        for module, reason in kinds
     ]
 
 
@@ -106,7 +104,7 @@ def _anchor(sources: Sources, ops: list[TracedOp]) -> str:
         return "not traced"
     if not ops:
         return "no operation of the plain model"
-    return f"transformers {sources.found.trace.transformers} {ops[0].anchor}"
+    return ops[0].anchor
 
 
 def _measured(sources: Sources, index: int) -> tuple[str, int | None, float | None]:

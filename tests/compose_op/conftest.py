@@ -92,30 +92,39 @@ class Bench:
     """The tool in a workspace, and the two claims that tests vary."""
 
     desk: Desk
+    written: dict[str, str]
 
-    def ask(self, claim: dict[str, Any], **changes: Any) -> ComposeReport:
+    def ask(self, claim: dict[str, Any], **changes: Any) -> ComposeReport:  # noqa: ANN401 - any field
         """Call the tool with a claim and what differs from it."""
         report = TOOL.run(parse(TOOL.takes, claim | changes, where="compose_op"), self.desk, Unwatched())
         assert isinstance(report, ComposeReport)
         return report
 
-    def dense(self, **changes: Any) -> ComposeReport:
+    def dense(self, **changes: Any) -> ComposeReport:  # noqa: ANN401 - any field
         """The op that the project ships."""
         return self.ask(DENSE, **changes)
 
-    def norm_proj(self, **changes: Any) -> ComposeReport:
+    def norm_proj(self, **changes: Any) -> ComposeReport:  # noqa: ANN401 - any field
         """An op over a kernel of the workspace and one of the package."""
         return self.ask(NORM_PROJ, **changes)
 
-    def edited(self, *edits: tuple[str, str], file: int = 0, **changes: Any) -> ComposeReport:
+    def edited(self, *edits: tuple[str, str], file: int = 0, **changes: Any) -> ComposeReport:  # noqa: ANN401 - any field
         """Scaffold norm_proj, edit its code (0) or its tests (1), and check what stands there then."""
-        path = self.desk.workspace / self.norm_proj(mode="scaffold").files[file]
+        path = self.scaffolded()[file]
         text = path.read_text(encoding="utf-8")
         for old, new in edits:
             assert old in text
             text = text.replace(old, new)
         path.write_text(text, encoding="utf-8")
         return self.norm_proj(**changes)
+
+    def scaffolded(self) -> list[Path]:
+        """Code and tests of norm_proj as the skill writes them."""
+        paths = [self.desk.workspace / name for name in self.written]
+        for path, text in zip(paths, self.written.values(), strict=True):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return paths
 
     @property
     def files(self) -> set[str]:
@@ -124,9 +133,21 @@ class Bench:
         return {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
 
 
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    """A workspace that holds the fused kernel, as wire_kernel leaves it."""
-    workspace = tmp_path / "workspace"
+def _bench(folder: Path, written: dict[str, str]) -> Bench:
+    workspace = folder / "workspace"
     shutil.copytree(FUSED, workspace, ignore=shutil.ignore_patterns("__pycache__"))
-    return Bench(Desk(workspace, tmp_path / "rows.db", (tmp_path,)))
+    return Bench(Desk(workspace, folder / "rows.db", (folder,)), written)
+
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The files of one scaffold, by name: tests that edit them need not pay for it again."""
+    first = _bench(tmp_path_factory.mktemp("scaffold"), {})
+    files = first.norm_proj(mode="scaffold").files
+    return {name: (first.desk.workspace / name).read_text(encoding="utf-8") for name in files}
+
+
+@pytest.fixture
+def bench(tmp_path: Path, written: dict[str, str]) -> Bench:
+    """A workspace that holds the fused kernel, as wire_kernel leaves it."""
+    return _bench(tmp_path, written)

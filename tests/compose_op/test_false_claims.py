@@ -107,8 +107,8 @@ def test_kernels_claimed_to_overlap_are_a_question_for_the_user(bench: Bench) ->
 @pytest.mark.parametrize(
     "edit",
     [
-        ("    dtype: Dtype\n", "    dtype: Dtype\n    tp: int = 1\n"),
-        ("from servingsim.validation import parse", "from servingsim.validation import parse\nimport servingsim.worklets.partition"),
+        ("    max_num_tokens: int\n", "    max_num_tokens: int\n    tp: int = 1\n"),
+        ("OP = NormProj", "import servingsim.worklets.partition\n\nOP = NormProj"),
         ("config.out_features", 'config.out_features // getattr(config, "world_size", 1)'),
     ],
     ids=["a field", "an import", "an attribute by its name"],
@@ -183,7 +183,7 @@ def test_code_that_cannot_be_imported_is_a_finding_not_a_crash(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, line: str, seen: str
 ) -> None:
     """Defect: agent-written code that takes the judging process with it."""
-    path = bench.desk.workspace / bench.norm_proj(mode="scaffold").files[0]
+    path = bench.scaffolded()[0]
     path.write_text(f"{path.read_text(encoding='utf-8')}\n\n{line}\n", encoding="utf-8")
     monkeypatch.setattr(compose_run, "TIMEOUT_S", 6.0)
     monkeypatch.setattr("skills.compose_op.unit_tests.TIMEOUT_S", 6.0)
@@ -200,8 +200,7 @@ def test_code_that_cannot_be_imported_is_a_finding_not_a_crash(
     ids=["of a constant", "of a thing with itself", "of nothing"],
 )
 def test_unit_tests_that_assert_nothing(bench: Bench, body: str) -> None:
-    report = bench.norm_proj(mode="scaffold")
-    path = bench.desk.workspace / report.files[1]
+    path = bench.scaffolded()[1]
     head = path.read_text(encoding="utf-8").split("def test_")[0]
     path.write_text(f"{head}def test_nothing() -> None:\n    {body}\n", encoding="utf-8")
     checked = bench.norm_proj()
@@ -211,8 +210,7 @@ def test_unit_tests_that_assert_nothing(bench: Bench, body: str) -> None:
 
 def test_unit_tests_that_would_not_notice_a_broken_helper(bench: Bench) -> None:
     """They assert, but not about what one of the helpers gives."""
-    report = bench.norm_proj(mode="scaffold")
-    path = bench.desk.workspace / report.files[1]
+    path = bench.scaffolded()[1]
     text = path.read_text(encoding="utf-8").replace("MODULE.proj_config", "MODULE.norm_config")
     path.write_text(text.split("def test_proj_config_field")[0], encoding="utf-8")
     status, seen = verdict(bench.norm_proj(), "unit-tests-assert")
@@ -221,7 +219,7 @@ def test_unit_tests_that_would_not_notice_a_broken_helper(bench: Bench) -> None:
 
 def test_unit_tests_that_end_the_run_before_they_fail(bench: Bench) -> None:
     """An exit code of 0 without a test that passed."""
-    path = bench.desk.workspace / bench.norm_proj(mode="scaffold").files[1]
+    path = bench.scaffolded()[1]
     text = path.read_text(encoding="utf-8")
     path.write_text(f"{text}\n\nimport os\n\nos._exit(0)\n", encoding="utf-8")
     assert verdict(bench.norm_proj(), "unit-tests")[0] == "fail"

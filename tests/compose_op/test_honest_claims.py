@@ -66,8 +66,7 @@ def test_repeated_launches_and_widths_survive_the_scaffold(bench: Bench) -> None
 
 
 def test_a_scaffold_never_overwrites_unless_asked(bench: Bench) -> None:
-    bench.norm_proj(mode="scaffold")
-    path = bench.desk.workspace / CODE
+    path = bench.scaffolded()[0]
     path.write_text("mine", encoding="utf-8")
     with pytest.raises(ServingSimError, match="is there already"):
         bench.norm_proj(mode="scaffold")

@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 
 from server.budget import fit, size_of
 
-SCALARS = st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(allow_nan=False)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**9), 10**9)
+    | st.floats(allow_nan=False, allow_infinity=False)
+)
 TEXTS = st.text(max_size=20) | st.builds(
     lambda text, count: text * count, st.text(max_size=8), st.integers(0, 900)
 )

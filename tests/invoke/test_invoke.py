@@ -206,3 +206,22 @@ def test_a_log_that_cannot_be_written_costs_a_warning(call: Invoke, desk: Desk) 
     answer = call("stand_in_short")
     assert answer.ok
     assert "could not be logged" in answer.warnings[0]
+
+
+def test_figures_that_are_no_json_are_refused_on_their_way_in_and_a_defect_on_their_way_out(
+    call: Invoke, desk: Desk
+) -> None:
+    """One NaN makes a line of the log, and an answer, unreadable for every strict reader."""
+    refused, defect = call("stand_in_short", figure=float("nan")), call("stand_in_short", figure=2.0)
+    assert refused.error is not None
+    assert defect.error is not None
+    assert (refused.error.code, defect.error.code) == ("E_INPUT", "E_INTERNAL")
+    assert "NaN" not in log_files(desk)[0].read_text()
+
+
+def test_a_long_answer_of_a_tool_that_runs_at_once_is_kept_too(call: Invoke, desk: Desk) -> None:
+    answer = call("stand_in_short", items=1000)
+    assert answer.kept is not None
+    assert len(load(desk, answer.kept.report_id).data["items"]) == 1000
+    assert logged(desk)[0].report == answer.kept.path
+    assert logged(desk)[0].result is None

@@ -113,7 +113,7 @@ def test_a_prediction_names_its_figures_and_what_is_missing(call: Invoke, measur
     [
         ({"model": "/etc/hostname"}, "E_PATH"),
         ({"model": "nobody/knows"}, "E_NOT_FOUND"),
-        ({"device": "--help"}, "E_INPUT"),
+        ({"device": "--help"}, "E_NOT_FOUND"),
         ({"stack": "nope"}, "E_NOT_FOUND"),
         ({"decode": ["many"]}, "E_INPUT"),
         ({"db": "../../rows.db"}, "E_PATH"),

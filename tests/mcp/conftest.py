@@ -40,6 +40,7 @@ ROOT = Path(__file__).resolve().parents[2]
 NODE_FOLDER = ROOT / "build" / "node"
 NODE_PACKAGES = ("@modelcontextprotocol/inspector@2.12.0", "@modelcontextprotocol/conformance@0.2.0-alpha.12")
 """Pinned: their rules change from release to release."""
+CONFORMANCE_SERVER = Path(__file__).with_name("conformance_server.py")
 PROBE_SERVER = Path(__file__).with_name("probe_server.py")
 
 
@@ -351,6 +352,12 @@ def serve_plain(start: Callable[..., Lines]) -> Callable[..., Lines]:
 def serve_http(serve: Callable[..., Lines], tmp_path: Path) -> Callable[..., Served]:
     """Starts servers with the tools of this file, over HTTP at a free port."""
     return lambda *options: Served(serve("--http", "--port", "0", *options), tmp_path / "stderr.txt")
+
+
+@pytest.fixture
+def serve_fixtures(start: Callable[..., Lines], tmp_path: Path) -> Callable[[], Served]:
+    """Starts servers with what the conformance suite asks for by name."""
+    return lambda: Served(start(str(CONFORMANCE_SERVER)), tmp_path / "stderr.txt")
 
 
 @pytest.fixture(scope="session")

@@ -66,3 +66,26 @@ def test_the_server_conforms_where_a_scenario_asks_for_no_fixture(
         if done.returncode:
             failed[scenario] = done.stdout[-1500:] + done.stderr[-500:]
     assert not failed
+
+
+@pytest.mark.parametrize("version", WITHOUT_FIXTURES)
+def test_the_server_conforms_to_all_that_is_required_with_the_suites_fixtures_mounted(
+    node: Path,
+    node_environment: dict[str, str],
+    serve_fixtures: Callable[[], Served],
+    tmp_path: Path,
+    version: str,
+) -> None:
+    """Every scenario that a release of the protocol requires; what its suite does not score is not asked for."""
+    served = serve_fixtures()
+    done = subprocess.run(
+        [str(node / "conformance"), "server", "--url", served.url, "--requirements", version],
+        cwd=tmp_path,
+        env=node_environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    scored = done.stdout.partition("=== SUMMARY ===")[2]
+    assert done.returncode == 0, scored

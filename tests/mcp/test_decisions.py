@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import pytest
 from mcp import Client
-from mcp_types import ElicitRequestFormParams, ElicitResult
+from mcp_types import ElicitRequestFormParams, ElicitResult, ErrorData
 
 if TYPE_CHECKING:
     from mcp.client.session import ClientRequestContext
@@ -22,11 +22,13 @@ pytestmark = pytest.mark.anyio
 class User:
     """Answers the forms, each with the next of some answers."""
 
-    def __init__(self, *answers: ElicitResult) -> None:
+    def __init__(self, *answers: ElicitResult | ErrorData) -> None:
         self._answers = list(answers)
         self.forms: list[ElicitRequestFormParams] = []
 
-    async def __call__(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+    async def __call__(
+        self, context: ClientRequestContext, params: ElicitRequestParams
+    ) -> ElicitResult | ErrorData:
         await anyio.lowlevel.checkpoint()
         assert context.session is not None
         assert isinstance(params, ElicitRequestFormParams)
@@ -99,6 +101,13 @@ async def test_a_client_without_forms_gets_the_question_in_the_report(
     report = await decided(server, era, None, {})
     assert report["status"] == "needs_decision"
     assert report["decisions"][0]["id"] == "cache"
+
+
+async def test_a_client_that_fails_to_show_the_form_still_gets_the_report(server: ServingServer) -> None:
+    """The work is done by then; a protocol fault in its place would throw it away."""
+    broken = User(ErrorData(code=-32603, message="no window"))
+    report = await decided(server, "legacy", broken, {})
+    assert report["status"] == "needs_decision"
 
 
 async def test_progress_rises_across_the_users_answer(server: ServingServer, heard: Heard) -> None:

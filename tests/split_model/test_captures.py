@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from servingsim.errors import ServingSimError
-from skills.split_model.schema import SplitReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from skills.split_model.schema import SplitReport
 
     Split = Callable[..., SplitReport]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from servingsim.errors import ServingSimError
+from skills.split_model.dense_table import dense_drafts
 from skills.split_model.draft import match
 from skills.split_model.run import run
 from skills.split_model.schema import SplitReport, SplitRequest
@@ -25,7 +26,7 @@ EVIDENCE = "the fused path of this build, csrc/fused.cu:12"
 MODEL = {"model": "qwen3-0.6b", "without_capture": True}
 
 
-def overridden(split: Split, op: str, verdict: str, maps_to: str = "", **more: Any) -> SplitReport:
+def overridden(split: Split, op: str, verdict: str, maps_to: str = "", **more: Any) -> SplitReport:  # noqa: ANN401 - JSON
     override = {"op": op, "verdict": verdict, "maps_to": maps_to, "evidence": more.pop("evidence", EVIDENCE)}
     return split(**(MODEL | more), overrides=[override])
 
@@ -85,7 +86,8 @@ def test_an_override_with_evidence_that_keeps_the_rules_is_applied(
 def test_a_fold_becomes_a_placeholder_of_its_own_bytes(split: Split) -> None:
     report = overridden(split, "attention.residual_add", "elementwise")
     maps_to = next(row.maps_to for row in report.rows if row.op == "attention.residual_add")
-    assert (maps_to.input_bytes_per_token, maps_to.output_bytes_per_token) == (2 * 1024 * 2, 1024 * 2)
+    assert maps_to.args["input_bytes_per_token"] == 2 * 1024 * 2
+    assert maps_to.args["output_bytes_per_token"] == 1024 * 2
 
 
 def test_rope_folds_where_a_captured_kernel_does_both(split: Split, root: Path) -> None:
@@ -101,7 +103,7 @@ def test_rope_folds_where_a_captured_kernel_does_both(split: Split, root: Path) 
 
 
 def test_an_override_of_no_row_is_refused_with_the_rows(split: Split) -> None:
-    with pytest.raises(ServingSimError, match="no row 'attention.ropes'") as caught:
+    with pytest.raises(ServingSimError, match=r"no row 'attention\.ropes'") as caught:
         overridden(split, "attention.ropes", "elementwise")
     assert "attention.rope" in caught.value.hint
 
@@ -121,10 +123,8 @@ def test_a_dropped_row_is_seen_by_the_trace(desk: Desk, monkeypatch: pytest.Monk
     """Caught: a decomposition that forgets an operation."""
     from skills.split_model import run as module  # noqa: PLC0415 - patched here alone
 
-    whole = module.dense_drafts
-
     def without_rope(*given: Any) -> Any:  # noqa: ANN401 - the function's own types
-        return [draft for draft in whole(*given) if draft.op != "attention.rope"]
+        return [draft for draft in dense_drafts(*given) if draft.op != "attention.rope"]
 
     monkeypatch.setattr(module, "dense_drafts", without_rope)
     report = run(SplitRequest.model_validate(MODEL), desk, Unwatched())
