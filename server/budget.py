@@ -1,30 +1,35 @@
-"""Making a result fit an answer: lists shortened evenly, long texts cut, and every omission counted."""
+"""Making a result fit an answer: the heaviest lists shortened, long texts cut, and every omission counted."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from server.whole_file import plain_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SUMMARY_BYTES = 8_000
 FULL_BYTES = 40_000
 GRAVE = frozenset({"criteria", "decisions"})
 """Lists that say what is wrong: shortened last, and of their items those that passed go first."""
-CHARACTERS = (4000, 1200, 400, 160, 40)
+STEPS = ((4000, 64), (1200, 32), (400, 16), (160, 4), (40, 1))
+"""Characters of a text, and the items down to which lists are shortened before texts are cut further."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Cut:
-    """How short: items of a list, items of a grave list, characters of a text."""
+    """How short, and what that left out.
 
-    items: int
-    grave_items: int
+    Attributes:
+        characters: Of a text.
+        items: Of a list, by its path; those not named stay whole.
+        omitted: Items left out, by path.
+        lists: Bytes and length of each path's longest list, as they are now.
+    """
+
     characters: int
+    items: dict[str, int] = field(default_factory=dict)
     omitted: dict[str, int] = field(default_factory=dict)
+    lists: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def fit(data: dict[str, Any], limit_bytes: int) -> tuple[dict[str, Any], dict[str, int]]:
@@ -34,11 +39,19 @@ def fit(data: dict[str, Any], limit_bytes: int) -> tuple[dict[str, Any], dict[st
     """
     if size_of(data) <= limit_bytes:
         return data, {}
-    for cut in _cuts(data):
-        shorter = _shorten(data, cut, "", grave=False)
+    for characters, least in STEPS:
+        cut = _Cut(characters)
+        shorter = _shortened(data, cut)
+        while size_of(shorter) > limit_bytes and (path := _heaviest(cut, least)):
+            length = cut.lists[path][1]
+            cut.items[path] = max(least, length // 2)
+            shorter = _shortened(data, cut)
+            if size_of(shorter) <= limit_bytes:
+                shorter = _grown(data, cut, path, length, limit_bytes)
         if size_of(shorter) <= limit_bytes:
-            break
-    return shorter, cut.omitted
+            return shorter, cut.omitted
+    cut = _Cut(8, dict.fromkeys(cut.lists, 0))
+    return _shortened(data, cut), cut.omitted
 
 
 def size_of(data: object) -> int:
@@ -46,47 +59,49 @@ def size_of(data: object) -> int:
     return len(plain_json(data))
 
 
-def _cuts(data: object) -> Iterator[_Cut]:
-    """Ever shorter: the longest lists are halved again and again, then texts are cut, then grave lists too."""
-    longest = max(_lengths(data), default=0)
-    for characters in CHARACTERS:
-        least = {4000: 32, 1200: 16, 400: 4}.get(characters, 1)
-        items = longest
-        while items > least:
-            yield _Cut(items, longest, characters)
-            items //= 2
-        yield _Cut(least, longest, characters)
-    items = longest
-    while items:
-        yield _Cut(1, items, CHARACTERS[-1])
-        items //= 2
-    yield _Cut(1, 1, CHARACTERS[-1])
-    yield _Cut(0, 0, 8)
+def _heaviest(cut: _Cut, least: int) -> str:
+    """The list that takes the most room of those that may get shorter; a grave one only where no other is left."""
+    may = [
+        (path.rpartition(".")[2] not in GRAVE, size, path)
+        for path, (size, n) in cut.lists.items()
+        if n > least
+    ]
+    return max(may)[2] if may else ""
 
 
-def _lengths(value: object) -> Iterator[int]:
-    if isinstance(value, dict):
-        for each in value.values():
-            yield from _lengths(each)
-    elif isinstance(value, list):
-        yield len(value)
-        for each in value:
-            yield from _lengths(each)
+def _grown(data: dict[str, Any], cut: _Cut, path: str, too_many: int, limit_bytes: int) -> dict[str, Any]:
+    """As many items of the list that was shortened last as there is room for."""
+    few = cut.items[path]
+    while too_many - few > 1:
+        cut.items[path] = (few + too_many) // 2
+        if size_of(_shortened(data, cut)) <= limit_bytes:
+            few = cut.items[path]
+        else:
+            too_many = cut.items[path]
+    cut.items[path] = few
+    return _shortened(data, cut)
 
 
-def _shorten(value: Any, cut: _Cut, path: str, *, grave: bool) -> Any:  # noqa: ANN401 - plain JSON data
+def _shortened(data: dict[str, Any], cut: _Cut) -> dict[str, Any]:
+    cut.omitted.clear()
+    cut.lists.clear()
+    shorter: dict[str, Any] = _shorten(data, cut, "")
+    return shorter
+
+
+def _shorten(value: Any, cut: _Cut, path: str) -> Any:  # noqa: ANN401 - plain JSON data
     if isinstance(value, str):
         return _text(value, cut.characters)
     if isinstance(value, dict):
-        return {
-            key: _shorten(each, cut, f"{path}.{key}".lstrip("."), grave=key in GRAVE)
-            for key, each in value.items()
-        }
+        return {key: _shorten(each, cut, f"{path}.{key}".lstrip(".")) for key, each in value.items()}
     if isinstance(value, list):
-        kept = _chosen(value, cut.grave_items if grave else cut.items)
+        kept = _chosen(value, cut.items.get(path, len(value)))
         if len(kept) < len(value):
             cut.omitted[path] = cut.omitted.get(path, 0) + len(value) - len(kept)
-        return [_shorten(each, cut, f"{path}[]", grave=False) for each in kept]
+        shorter = [_shorten(each, cut, f"{path}[]") for each in kept]
+        size, length = cut.lists.get(path, (0, 0))
+        cut.lists[path] = (size + size_of(shorter), max(length, len(shorter)))
+        return shorter
     return value
 
 

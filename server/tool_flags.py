@@ -98,9 +98,11 @@ def _option(name: str, field: FieldInfo) -> click.Option:
     shape, word = shape_of(field.annotation), flag(name)
     shared: dict[str, Any] = {
         "required": field.is_required(),
-        "default": None,
         "help": _help(field),
     }
+    if not field.is_required():
+        # So that an option that is not given can be told from every value.
+        shared["default"] = None
     if shape == PLAIN[bool]:
         return click.Option([name, f"{word}/--no-{word[2:]}"], **shared)
     if shape.type is None:

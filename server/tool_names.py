@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from profiling.command_line import summary
+
 if TYPE_CHECKING:
     from collections.abc import Container
 
@@ -17,7 +19,5 @@ def tool_names() -> list[str]:
 
 
 def tool_summaries(without: Container[str] = ()) -> list[tuple[str, str]]:
-    """Names and titles, for a list in a help text, without those whose name a command has."""
-    from server.tool import tools  # noqa: PLC0415 - only help needs it, not every command's start
-
-    return [(name, tool.title.rstrip(".")) for name, tool in tools().items() if name not in without]
+    """Names and first lines, for a list in a help text, without those whose name a command has."""
+    return [(name, summary(FOLDER / f"{name}.py")) for name in tool_names() if name not in without]

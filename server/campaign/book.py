@@ -7,33 +7,22 @@ and a kill at any moment leaves the state before or after a change.
 from __future__ import annotations
 
 import contextlib
-import json
-import sqlite3
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from server.campaign.database import connect, damaged, transaction, verdicts
 from server.campaign.state import Campaign, Event, Task
 from servingsim.errors import ServingSimError
 from servingsim.validation import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
     from types import TracebackType
 
     from skills.desk import Desk
 
 FILE = "campaigns.db"
-APPLICATION_ID = 0x53434D50
-"""SQLite's mark of whose file it is: `SCMP`."""
-SCHEMA_VERSION = 1
-BUSY_TIMEOUT_S = 30.0
-TABLES: dict[str, tuple[dict[str, type], tuple[str, ...]]] = {
-    "campaigns": ({"id": str, "position": int, "data": str}, ("id",)),
-    "tasks": ({"campaign": str, "id": str, "position": int, "data": str}, ("campaign", "id")),
-    "events": ({"campaign": str, "position": int, "data": str}, ("campaign", "position")),
-}
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -56,13 +45,7 @@ class Book:
                 "no campaign was started in this workspace", code="E_NOT_FOUND", hint="call campaign_start"
             )
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with _verdicts(self.path):
-            self._connection = _open(self.path)
-            try:
-                self._prepare()
-            except BaseException:
-                self._connection.close()
-                raise
+        self._connection = connect(self.path)
 
     def __enter__(self) -> Self:
         return self
@@ -75,7 +58,7 @@ class Book:
     @contextlib.contextmanager
     def change(self) -> Iterator[None]:
         """All or nothing."""
-        with _verdicts(self.path), _transaction(self._connection):
+        with verdicts(self.path), transaction(self._connection):
             yield
 
     def campaigns(self) -> list[Campaign]:
@@ -134,100 +117,9 @@ class Book:
         )
 
     def _read(self, model: type[M], sql: str, *values: str) -> list[M]:
-        with _verdicts(self.path):
+        with verdicts(self.path):
             rows = self._connection.execute(sql, values).fetchall()
         try:
             return [model.model_validate_json(text) for (text,) in rows]
         except ValidationError as error:
-            raise _damaged(self.path, f"a {model.__name__.lower()} is not readable") from error
-
-    def _prepare(self) -> None:
-        if self._pragma("application_id") != APPLICATION_ID:
-            with _transaction(self._connection):
-                self._found()
-        if self._pragma("user_version") > SCHEMA_VERSION:
-            raise ServingSimError(
-                "was written by a newer version",
-                code="E_STATE",
-                path=str(self.path),
-                hint="upgrade servingsim",
-            )
-        self._connection.execute("PRAGMA journal_mode=WAL")
-
-    def _found(self) -> None:
-        """Make the tables, unless another process just did."""
-        if self._pragma("application_id") == APPLICATION_ID:
-            return
-        if self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            raise ServingSimError(
-                "is a database of another program",
-                code="E_STATE",
-                path=str(self.path),
-                hint="move it away, or use another workspace",
-            )
-        self._connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-        self._connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-        for statement in _create_statements():
-            self._connection.execute(statement)
-
-    def _pragma(self, name: str) -> int:
-        return int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
-    connection.execute("PRAGMA synchronous=NORMAL")
-    return connection
-
-
-def _create_statements() -> list[str]:
-    import sqlite_utils  # noqa: PLC0415 - slow to import, and only the first campaign of a workspace needs it
-
-    plan = sqlite_utils.Database(memory=True)
-    try:
-        return [str(plan.create_table_sql(name, columns, pk=key)) for name, (columns, key) in TABLES.items()]
-    finally:
-        plan.conn.close()
-
-
-@contextlib.contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
-@contextlib.contextmanager
-def _verdicts(path: Path) -> Iterator[None]:
-    """SQLite's verdicts as the project's error."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        locked = "locked" in str(error)
-        raise ServingSimError(
-            f"cannot be used: {error}",
-            code="E_STATE" if locked else "E_PATH",
-            path=str(path),
-            hint="call again when the other process has ended" if locked else "make the workspace writable",
-        ) from error
-    except sqlite3.DatabaseError as error:
-        raise _damaged(path, str(error)) from error
-
-
-def _damaged(path: Path, why: str) -> ServingSimError:
-    return ServingSimError(
-        f"is damaged: {why}",
-        code="E_STATE",
-        path=str(path),
-        hint="restore a copy, or move the file away and start the campaign again; kept reports stay",
-    )
-
-
-def as_text(data: Any) -> str:  # noqa: ANN401 - plain data
-    """Plain data as one line that compares equal where the data does."""
-    return json.dumps(data, sort_keys=True, ensure_ascii=True)
+            raise damaged(self.path, f"a {model.__name__.lower()} is not readable") from error

@@ -108,9 +108,16 @@ FIDELITY = SkillFacts(
     out_of_scope=FIDELITY_SCOPE,
     criteria=(
         (
-            "R.4",
-            "The error against measured truth is within the bar, by region, and the worst probes are known.",
+            "R.4-truth",
+            "Cache values are the simulator's own eval, truths are perf_api's for the same Config.",
         ),
+        ("R.4-probes", "Probes lie inside cells, at bucket boundaries and on both sides of every axis."),
+        ("R.4-within", "The required share of probes inside the fit keeps the bar."),
+        ("R.4-regions", "No region inside the fit is off as a whole."),
+        ("R.4-noise", "The noise floor lies below the bar."),
+        ("R.4-backend", "The picked backend is the fastest, or as good as."),
+        ("R.4-user-db", "No truth entered the user's database."),
+        ("R.4-remedy", "An unacceptable error has one concrete remedy, decided where it costs."),
     ),
 )
 OP = SkillFacts(

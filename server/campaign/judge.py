@@ -85,7 +85,9 @@ def _believed(task: Task, handed: HandedIn, seen: list[Criterion]) -> Verdict:
     if handed.other:
         text = f"{task.id} was done otherwise than agreed: {', '.join(handed.other)}. Is that agreed now?"
         return Verdict("blocked", text, seen, [question(task, DECIDED, text)], handed.other)
-    if unseen := [each for each in [*handed.report.criteria, *seen] if each.status != "pass"]:
+    # By id: a second look may say of a criterion what the report says already.
+    by_id = {each.id: each for each in [*handed.report.criteria, *seen]}
+    if unseen := [each for each in by_id.values() if each.status != "pass"]:
         text = f"Nothing shows {', '.join(each.id for each in unseen)}. Does {task.id} pass without?"
         return Verdict("blocked", text, unseen, [question(task, UNVERIFIED, text)])
     return Verdict("passed", handed.report.summary, seen)

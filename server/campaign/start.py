@@ -65,8 +65,9 @@ def _handoffs(loop: Loop, report_id: str) -> list[dict[str, Any]]:
         raise ServingSimError(
             f"{report_id} is a report of {kept.tool}", path="split_report_id", hint="give one of split_model"
         )
-    handoffs: list[dict[str, Any]] = [
-        each for each in kept.data.get("handoffs", []) if isinstance(each, dict)
+    listed = kept.data.get("handoffs")
+    handoffs = [
+        each for each in listed or [] if isinstance(each, dict) and isinstance(each.get("call"), dict)
     ]
     if not handoffs:
         raise ServingSimError(

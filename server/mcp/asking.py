@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
 
     from server.envelope import Envelope
+    from server.tool import Tool
 
 MAX_ROUNDS = 3
 """Forms for one call; what is open after them goes back with the report."""
@@ -52,10 +53,16 @@ class Asked:
 
     def arguments(self, given: dict[str, Any]) -> dict[str, Any]:
         """The call's arguments with the answers merged in; what the caller decided itself stays."""
-        decided = given.get("decisions")
-        if not self.answers or not isinstance(decided, dict | None):
-            return given
-        return given | {"decisions": self.answers | (decided or {})}
+        decided = given.get("decisions") or {}
+        if isinstance(decided, str):
+            # Some clients send an object as its text.
+            decided = _decoded(decided)
+        return given | {"decisions": self.answers | decided} if self.answers else given
+
+
+def takes_answers(tool: Tool) -> bool:
+    """Whether the tool can be called again with answers."""
+    return "decisions" in tool.takes.model_fields
 
 
 def open_questions(envelope: Envelope) -> list[Decision]:
@@ -108,6 +115,15 @@ def answered(context: Context, questions: list[Decision]) -> dict[str, str]:
 
 
 _DECISIONS = TypeAdapter(list[Decision])
+
+
+def _decoded(text: str) -> dict[str, Any]:
+    """What a first run has understood already."""
+    try:
+        data = json.loads(text)
+    except ValueError:
+        return {}
+    return data if isinstance(data, dict) else {}
 
 
 def _form(questions: list[Decision]) -> ElicitRequestFormParams:

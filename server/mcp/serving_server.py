@@ -101,7 +101,7 @@ class ServingServer(MCPServer[Any]):
                 asked = asked.with_answers(answers)
         while True:
             envelope, reached = await self.calls.run(name, asked.arguments(arguments), context, base=reached)
-            questions = asking.open_questions(envelope)
+            questions = asking.open_questions(envelope) if asking.takes_answers(tools()[name]) else []
             if not questions or asked.rounds >= asking.MAX_ROUNDS or not asking.can_ask(context):
                 return as_result(envelope)
             asked = asked.with_call(envelope.call_id)

@@ -1,4 +1,4 @@
-"""The tool compose_op."""
+"""`compose_op`: kernels that exist made into one operation of a model, or its form decided."""
 
 from __future__ import annotations
 

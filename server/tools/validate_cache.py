@@ -1,4 +1,4 @@
-"""The tool `validate_cache`."""
+"""`validate_cache`: how faithfully a cache reproduces the true time of a kernel."""
 
 from __future__ import annotations
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 TIMEOUT_S = 30.0
 """For the op to load, build, compile and answer all probes."""
 LIVE = ("config-expansion", "fields", "INV-3.5-3", "leaves", "INV-1", "INV-2", "aggregate")
+TESTS = ("unit-tests", "unit-tests-assert")
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,12 @@ def run(request: ComposeOpIn, desk: Desk, watch: Watch) -> ComposeReport:
         if not shape.sound and request.mode == "scaffold":
             return _report(request, shape)
         watch.check()
+        if not request.config_example:
+            raise ServingSimError(
+                "a compound op is checked on an example of its Config",
+                path="config_example",
+                hint="give the dimensions of a real model",
+            )
         places = scaffold(full, survey, desk) if request.mode == "scaffold" else found_places(request, desk)
         watch.progress(1, 3, f"checking {places.files[0]}")
         seen = _look(full, survey, places, subject, desk, watch)
@@ -92,6 +99,8 @@ def _look(
         else:
             live = [said("loads", "pass", facts["tree"]), *live_criteria(full, facts, _columns(full, survey))]
             source = [_with(each, parallel_fields(facts)) for each in source]
+    if not facts:  # its tests load the same file
+        return _Seen([*source, *live, *unverified(TESTS, "the op does not load")])
     watch.progress(2, 3, "running its unit tests")
     watch.check()
     tests, outcome = test_criteria(places, [f"{sub.slot}_config" for sub in full.sub_kernels])

@@ -1,4 +1,4 @@
-"""The text of a compound op and of its unit tests, from the request."""
+"""A compound op and its unit tests as text: the gaps of `template_texts`, filled from the request."""
 
 from __future__ import annotations
 
@@ -6,116 +6,11 @@ import json
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from skills.compose_op import template_texts
 from skills.compose_op.mapping import config_fields
 
 if TYPE_CHECKING:
     from skills.compose_op.schema import ComposeOpIn, SubKernel
-
-_OP = '''"""`{name}`: {count} kernels behind one input.
-
-{why}
-"""
-
-from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
-
-from servingsim.ops.pricing import described, push_priced
-from servingsim.timing.cost_tree import CostTreeBuilder, Evaluator, {nodes}
-from servingsim.timing.engine import Kernel
-from servingsim.timing.registry import kernels
-from servingsim.timing.slot_inputs import {slot_inputs}, coordinates
-from servingsim.validation import parse
-
-if TYPE_CHECKING:
-    from servingsim.timing.batch import Batches
-    from servingsim.timing.contract import {contract}
-    from servingsim.timing.coverage import OnMissing
-    from servingsim.timing.source import TimingSource
-
-
-@dataclass(frozen=True)
-class {cls}Config:
-    """Per-rank facts of the op.
-
-    Attributes:
-{attributes}
-    """
-
-{fields}
-
-
-@dataclass(frozen=True)
-class {cls}:
-    """{slots} in this order, whatever the batch holds (INV-1)."""
-
-    name: str
-{members}
-
-    @classmethod
-    def build(cls, name: str, config: {cls}Config, source: TimingSource, *, on_missing: OnMissing) -> Self:
-        """Every kernel from the op's Config."""
-        kinds = kernels()
-        return cls(
-            name,
-{builds}
-        )
-
-    def compile(self, builder: CostTreeBuilder) -> Sum:
-        """One leaf a kernel, in launch order."""
-        kernels_in_order = ({in_order})
-        leaves = [builder.leaf(each.name, each.kind.kind, described(each)) for each in kernels_in_order]
-        return Sum({children})
-
-    def eval(self, batches: Batches, ev: Evaluator) -> None:
-        """Fill the slots in compile order (INV-2)."""
-{pushes}
-
-
-OP = {cls}
-
-
-{helpers}
-'''
-
-_HELPER = '''def {slot}_config(config: {cls}Config) -> KernelConfig:
-    """The Config of {kind}."""
-    given = {{
-{pairs}
-    }}
-    return parse(kernels()["{kind}"].config, given, where="{kind}")
-'''
-
-_TESTS = '''"""The pure helpers of `{name}`: each kernel's Config, field by field."""
-
-from __future__ import annotations
-
-import dataclasses
-
-from servingsim.ops.registry import op_module
-
-MODULE = op_module("{family}", "{name}")
-CONFIG = MODULE.{cls}Config(
-{example}
-)
-{tests}'''
-
-_TEST = '''
-
-def test_{slot}_config_field_by_field() -> None:
-    """Defect: a field of the op that does not reach {kind}, or reaches another of its fields."""
-    config = MODULE.{slot}_config(CONFIG)
-    assert {{name: getattr(config, name) for name in ({names})}} == {{
-{pairs}
-    }}
-
-
-def test_{slot}_config_follows_the_device() -> None:
-    """Defect: a device that is written into the op."""
-    other = dataclasses.replace(CONFIG, gpu_name="another")
-    assert MODULE.{slot}_config(other).gpu_name == "another"
-'''
 
 
 def class_name(request: ComposeOpIn) -> str:
@@ -128,7 +23,7 @@ def op(request: ComposeOpIn, survey: dict[str, Any]) -> str:
     subs, cls = request.sub_kernels, class_name(request)
     types = {name: _type(request, survey, name) for name in config_fields(request)}
     constants = sorted({survey["slot_inputs"][sub.slot_input]["constant"] for sub in subs})
-    return _OP.format(
+    return template_texts.OP.format(
         name=request.name,
         count=len(subs),
         why=textwrap.fill(_prose(request.justification), 110),
@@ -152,7 +47,7 @@ def tests(request: ComposeOpIn, survey: dict[str, Any]) -> str:
     """The module of its unit tests."""
     del survey
     example = {name: request.config_example[name] for name in config_fields(request)}
-    return _TESTS.format(
+    return template_texts.TESTS.format(
         family=request.family,
         name=request.name,
         cls=class_name(request),
@@ -188,18 +83,16 @@ def _push(sub: SubKernel, survey: dict[str, Any]) -> str:
 
 def _helper(sub: SubKernel, cls: str) -> str:
     pairs = "\n".join(f'        "{inner}": config.{outer},' for outer, inner in sub.config.items())
-    return _HELPER.format(slot=sub.slot, cls=cls, kind=sub.kind, pairs=pairs)
+    return template_texts.HELPER.format(slot=sub.slot, cls=cls, kind=sub.kind, pairs=pairs)
 
 
 def _test(sub: SubKernel, example: dict[str, Any]) -> str:
-    names = [inner for outer, inner in sub.config.items() if outer in example]
     pairs = "\n".join(
         f'        "{inner}": {_literal(example[outer])},'
         for outer, inner in sub.config.items()
         if outer in example
     )
-    listed = ", ".join(f'"{name}"' for name in names) + ("," if len(names) == 1 else "")
-    return _TEST.format(slot=sub.slot, kind=sub.kind, names=listed, pairs=pairs)
+    return template_texts.TEST.format(slot=sub.slot, kind=sub.kind, pairs=pairs)
 
 
 def _type(request: ComposeOpIn, survey: dict[str, Any], name: str) -> str:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 TOLERANCE = 0.01
 """For the padding of the vocabulary; everything else agrees to rounding."""
-ACCOUNTANT = "servingsim/bounds/dense.py"
 TRACED = {"gemm": "aten.linear", "attention": "aten.scaled_dot_product_attention"}
 
 
@@ -40,40 +39,35 @@ def agreement(
         phases: What is asked about.
         found: The trace.
     """
-    figures = []
-    for phase in phases:
-        work = _necessary(model, phase)
-        pairs = {
-            "gemm_flops": (_flops(drafts, phase, "gemm"), work.gemm_flops),
-            "attention_flops": (_flops(drafts, phase, "attention"), work.attention_flops),
-            "weight_bytes": (_weight_bytes(drafts, phase), work.weight_bytes),
-            "kv_read_bytes": (_kv_read(drafts, phase), work.kv_read_bytes + work.kv_written_bytes),
-        }
-        appended = _appended(model, drafts, phase, work)
-        figures.append(
-            _figures(phase, pairs | ({"kv_append_bytes": appended} if appended else {}), ACCOUNTANT)
-        )
-        if found.trace is None:
-            continue
+    return [_of_phase(model, drafts, undivided, phase, found) for phase in phases]
+
+
+def _of_phase(
+    model: ModelOnStack,
+    drafts: Sequence[Draft],
+    undivided: Sequence[Draft],
+    phase: PhaseShape,
+    found: Traced,
+) -> Agreement:
+    work = _necessary(model, phase)
+    table = {f"{family}_flops": _flops(drafts, phase, family) for family in TRACED}
+    table |= {"weight_bytes": _weight_bytes(drafts, phase), "kv_read_bytes": _kv_read(drafts, phase)}
+    counted = {
+        "gemm_flops": work.gemm_flops,
+        "attention_flops": work.attention_flops,
+        "weight_bytes": work.weight_bytes,
+        "kv_read_bytes": work.kv_read_bytes + work.kv_written_bytes,
+    }
+    if appended := _appended(model, drafts, phase, work):
+        table["kv_append_bytes"], counted["kv_append_bytes"] = appended
+    traced = {}
+    if found.trace is not None:
+        table |= {f"undivided_{family}_flops": _flops(undivided, phase, family) for family in TRACED}
         traced = {
-            f"{family}_flops": (
-                _flops(undivided, phase, family),
-                _traced_flops(model.facts, found, phase, aten),
-            )
+            f"undivided_{family}_flops": _traced_flops(model.facts, found, phase, aten)
             for family, aten in TRACED.items()
         }
-        figures.append(_figures(phase, traced, "trace"))
-    return figures
-
-
-def _figures(phase: PhaseShape, pairs: dict[str, tuple[float, float]], source: str) -> Agreement:
-    return Agreement(
-        phase=phase.label,
-        source=source,
-        tolerance=TOLERANCE,
-        table={name: table for name, (table, _) in pairs.items()},
-        other={name: other for name, (_, other) in pairs.items()},
-    )
+    return Agreement(phase=phase.label, tolerance=TOLERANCE, table=table, accountant=counted, trace=traced)
 
 
 def _necessary(model: ModelOnStack, phase: PhaseShape) -> accountant.NecessaryWork:

@@ -94,13 +94,17 @@ def _differing(facts: DenseFacts) -> list[str]:
 
 
 def _unknown(model: ModelOnStack) -> list[str]:
-    """Silent fields whose place a default or the caller's word takes."""
+    """Fields that the config is silent about.
+
+    The KV cache has the dtype of activations then, head_dim and tied embeddings are what the model type makes of
+    them, the dtype is the caller's; a quantisation that is not stated is taken for none.
+    """
     config = model.config
     silent = {
-        "kv_cache dtype (taken from the request, else that of activations)": True,
-        "quantisation (none stated)": not config.get("quantization_config"),
-        "head_dim (hidden_size / num_attention_heads)": config.get("head_dim") is None,
-        "dtype (taken from the request)": not (config.get("dtype") or config.get("torch_dtype")),
-        "tied embeddings (the model type's default)": "tie_word_embeddings" not in config,
+        "kv_cache dtype": True,
+        "quantisation": not config.get("quantization_config"),
+        "head_dim": config.get("head_dim") is None,
+        "dtype": not (config.get("dtype") or config.get("torch_dtype")),
+        "tied_embeddings": "tie_word_embeddings" not in config,
     }
     return [name for name, absent in silent.items() if absent]

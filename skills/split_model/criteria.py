@@ -43,9 +43,8 @@ def architecture(facts: Facts, sources: Sources, expected_parameters: int) -> Cr
 
 def reference(found: Reference) -> Criterion:
     """Item 2."""
-    differing = "; ".join(found.differing) or "no difference"
     text = "nearest decomposition, with what differs"
-    return _criterion("split.2-reference", text, "pass", f"{found.name} ({found.anchor}): {differing}")
+    return _criterion("split.2-reference", text, "pass", f"{found.name}; {len(found.differing)} facts differ")
 
 
 def math_trace(sources: Sources) -> Criterion:
@@ -156,17 +155,18 @@ def capture_or_word(request: SplitRequest) -> tuple[Criterion, list[Decision]]:
     """Item 6: a capture, or the user's explicit word that the split goes without."""
     answer = request.decisions.get("without_capture")
     options = [
-        Option(value=CONFIRMED, trade_off="goes on now; no granularity is checked against a real run"),
-        Option(value="no", trade_off="stops until a kernel summary of the stack is given as `capture`"),
+        Option(value=CONFIRMED, trade_off="goes on; no granularity is checked against a run"),
+        Option(value="no", trade_off="stops until a `capture` is given"),
     ]
     text = "a capture, or the user's word"
     if request.capture:
         return _criterion("split.6-capture", text, "pass", request.capture), []
-    given = CONFIRMED if request.without_capture else answer
-    decision = Decision(id="without_capture", question=QUESTION, options=options, answer=given)
-    status: Status = {CONFIRMED: "pass", None: "needs_decision"}.get(given, "fail")  # type: ignore[assignment]
+    if request.without_capture:
+        return _criterion("split.6-capture", text, "pass", "the user's word"), []
+    decision = Decision(id="without_capture", question=QUESTION, options=options, answer=answer)
+    status: Status = {CONFIRMED: "pass", None: "needs_decision"}.get(answer, "fail")  # type: ignore[assignment]
     seen = {"pass": "the user's word", "needs_decision": "neither; no verdict of the table is final"}
-    return _criterion("split.6-capture", text, status, seen.get(status, f"answer {given!r}")), [decision]
+    return _criterion("split.6-capture", text, status, seen.get(status, f"answer {answer!r}")), [decision]
 
 
 def granularity(sources: Sources) -> Criterion:
@@ -231,8 +231,8 @@ def captured_complete(sources: Sources) -> list[Criterion]:
 def agreeing(figures: Sequence[Agreement]) -> Criterion:
     """Item 8: FLOPs and bytes as an independent accountant and the trace count them."""
     off = [text for each in figures for text in each.off]
-    pairs = [(each.table[name], value) for each in figures for name, value in each.other.items()]
-    worst = max((abs(table / other - 1) for table, other in pairs if other), default=0.0)
+    pairs = [pair for each in figures for pair in each.pairs]
+    worst = max((abs(ours / other - 1) for _, ours, other in pairs if other), default=0.0)
     return _criterion(
         "split.8-agreement", "FLOPs and bytes agree with accountant and trace",
         _passed(not off), _named(off) if off else f"{len(pairs)} figures, largest difference {worst:.3%}",

@@ -17,9 +17,19 @@ if TYPE_CHECKING:
     from skills.split_model.capture import CapturedKernel
     from skills.split_model.schema import Override
 
-FUSING = {"rope": r"rope|rotary", "kv_append": r"cache|append"}
-"""What the name of a kernel that does such an op beside another must say."""
-HOSTS = {"norm": r"norm", "attention": r"attn|attention|fmha|mha", "gemm": r"gemm|qkv|linear"}
+EPILOGUES = ("residual_add", "_bias")
+"""Standard epilogues: an agent's evidence is enough for their host."""
+FUSING = {
+    "rope": r"rope|rotary",
+    "kv_append": r"cache|append",
+    "norm": r"norm",
+    "activation": r"silu|swiglu|act_",
+    "embedding": r"embed",
+    "pointwise": r"quant|mul|add|scale",
+    "collective": r"reduce|gather",
+}
+"""What the name of a kernel that does such an op beside another must say: by the op's family."""
+HOSTS = {"norm": r"norm", "attention": r"attn|attention|flash|fmha|mha", "gemm": r"gemm|qkv|linear"}
 KIND = re.compile(r"[a-z][a-z0-9_]{2,63}")
 INDEXED = re.compile(r"(layer|rank|chunk|slot|capacity|block)s?[_.]?\d+|_\d{2,}$")
 
@@ -103,10 +113,12 @@ def _fold_fault(
         return f"no other row {override.maps_to!r} to be its host"
     if host.verdict == "fold" or host.family not in HOSTS:
         return f"{host.op} is no heavy kernel that could fuse it"
-    if row.family in FUSING and not _fused(row, host, override, kernels):
+    if host.family == row.family:
+        return f"{row.op} and {host.op} are issued independently: two rows"
+    if not row.op.endswith(EPILOGUES) and not _fused(row, host, override, kernels):
         return (
-            f"no captured kernel in the evidence does both {row.family} and {host.family}; without one it is "
-            "elementwise (the no-skip floor)"
+            f"no captured kernel in the evidence does both {row.family} and {host.family}; without one it stays a "
+            "launch of its own (the no-skip floor)"
         )
     return ""
 

@@ -28,13 +28,18 @@ BALANCE_FLOPS_PER_BYTE = 300.0
 
 def row_work(draft: Draft, phase: PhaseShape) -> RowWork:
     """Work of a row in a phase, all its launches in one layer; a fold's is its host's."""
-    count = draft.count(phase)
-    if draft.verdict == "fold" or not count:
+    if not launched(draft, phase):
         return RowWork(flops=0.0, bytes=0.0)
+    count = draft.count(phase)
     # A kernel that an agent proposes has no work model yet: what prices it until then counts.
     model = MODELS.get(draft.maps_to.kind) or MODELS[draft.maps_to.until_then]
     work = model(draft, count, phase)
     return RowWork(flops=float(work.flops) * draft.launches, bytes=float(work.bytes_moved) * draft.launches)
+
+
+def launched(draft: Draft, phase: PhaseShape) -> bool:
+    """Whether a row is a launch of its own in a phase."""
+    return draft.verdict != "fold" and draft.count(phase) > 0
 
 
 def cost(work: RowWork) -> float:

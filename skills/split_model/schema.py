@@ -144,7 +144,7 @@ class Row(Part):
     maps_to: MapsTo
     why: str = Field("", description="of a new kernel: why no kind can stand for it")
     estimated_share: float = Field(description="roofline, all phases alike; no measurement")
-    work: dict[str, RowWork] = Field(description="by phase")
+    work: dict[str, RowWork] = Field(description="of the phases in which it is launched")
 
 
 class Placed(Part):
@@ -157,21 +157,27 @@ class Placed(Part):
 
 
 class Agreement(Part):
-    """Totals of the table beside another count of the same, for one phase."""
+    """Totals of the table for one phase, beside those of an accountant that does not look at it, and of the trace."""
 
     phase: str
-    source: str
     tolerance: float
     table: dict[str, float]
-    other: dict[str, float]
+    accountant: dict[str, float] = Field(description="servingsim/bounds/dense.py")
+    trace: dict[str, float] = Field(description="of the undivided model; empty where not traced")
+
+    @property
+    def pairs(self) -> list[tuple[str, float, float]]:
+        """Every figure that is compared: its name, ours, the other."""
+        others = [*self.accountant.items(), *self.trace.items()]
+        return [(f"{self.phase} {name}", self.table[name], value) for name, value in others]
 
     @property
     def off(self) -> list[str]:
-        """Quantities beyond the tolerance, with both numbers."""
+        """Figures beyond the tolerance, with both numbers."""
         return [
-            f"{self.phase} {name}: {self.table[name]:.6g} here, {value:.6g} by {self.source}"
-            for name, value in self.other.items()
-            if not abs(self.table[name] - value) <= self.tolerance * max(abs(value), 1.0)
+            f"{name}: {ours:.6g} in the table, {other:.6g} counted"
+            for name, ours, other in self.pairs
+            if not abs(ours - other) <= self.tolerance * max(abs(other), 1.0)
         ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skills.split_model.row_work import cost, row_work
+from skills.split_model.row_work import cost, launched, row_work
 from skills.split_model.schema import INFERRED, NO_CAPTURE, Placed, Row
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _row(sources: Sources, index: int, share: float) -> Row:
         maps_to=draft.maps_to,
         why=draft.why,
         estimated_share=round(share, DIGITS),
-        work={phase.label: row_work(draft, phase) for phase in sources.phases},
+        work={each.label: row_work(draft, each) for each in sources.phases if launched(draft, each)},
     )
 
 

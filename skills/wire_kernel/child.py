@@ -24,7 +24,16 @@ if TYPE_CHECKING:
     from skills.desk import Desk
     from skills.watch import Watch
 
-PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "OMP_NUM_THREADS")
+PASSED_ON = (
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "LD_LIBRARY_PATH",
+    "CUDA_VISIBLE_DEVICES",
+    "OMP_NUM_THREADS",
+)
 TIMED_OUT = 124
 MEMORY_BYTES = 8 * 2**30
 TAIL_CHARACTERS = 2000
@@ -96,4 +105,8 @@ def _environment(desk: Desk) -> dict[str, str]:
     kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     checkout = "" if str(PACKAGE_ROOT) in site.getsitepackages() else str(PACKAGE_ROOT)
     paths = os.pathsep.join(filter(None, (checkout, os.environ.get("PYTHONPATH", ""))))
-    return kept | {"PYTHONPATH": paths, WORKSPACE_VARIABLE: str(desk.workspace), "PYTHONDONTWRITEBYTECODE": "1"}
+    return kept | {
+        "PYTHONPATH": paths,
+        WORKSPACE_VARIABLE: str(desk.workspace),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }

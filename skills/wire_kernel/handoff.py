@@ -5,13 +5,11 @@ from __future__ import annotations
 import difflib
 import json
 import tempfile
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skills.wire_kernel import child
 from skills.wire_kernel.schema import Command
-from skills.wire_kernel.snapshot import sha256
 
 if TYPE_CHECKING:
     from skills.desk import Desk
@@ -32,7 +30,9 @@ def check_handoff(request: WireRequest, ledger: Ledger, subject: Subject) -> dic
     if not facts["found"]:
         near = difflib.get_close_matches(table.lower(), known, n=1)
         hint = f", nearest is {near[0]!r}" if near else ""
-        ledger.note("R.1-name", "fail", f"the profiler has no kind {table!r}{hint}; it has {', '.join(known)}")
+        ledger.note(
+            "R.1-name", "fail", f"the profiler has no kind {table!r}{hint}; it has {', '.join(known)}"
+        )
         return facts
     ledger.judge(
         "R.1-name",
@@ -121,7 +121,9 @@ def _sources(request: WireRequest, ledger: Ledger) -> None:
     )
     if answer is not None:
         ledger.note(
-            "R.1-sources", "fail", f"{'; '.join(why)}: decided {answer}, so move them to shape.{answer}_fields"
+            "R.1-sources",
+            "fail",
+            f"{'; '.join(why)}: decided {answer}, so move them to shape.{answer}_fields",
         )
 
 
@@ -130,14 +132,13 @@ def check_smoke(
 ) -> None:
     """Measure the smoke spec with every backend that can run here, and read it through the facade."""
     table = request.shape.profile_kind or request.kind
-    spec = json.dumps(request.handoff.smoke)
     faults, seen, elsewhere = [], [], []
     for backend in request.handoff.backends:
         missing = facts["backends"][backend]["missing_modules"]
         if missing:
             elsewhere.append(f"{backend} needs {', '.join(missing)}, which this machine lacks")
             continue
-        ran, times = _smoke(_Run(table, backend, spec, _state(desk, table)), desk, watch, subject)
+        ran, times = _smoke(table, backend, request.handoff.smoke, desk, watch, subject)
         ledger.commands.append(Command(command=ran.shown, exit_code=ran.exit_code))
         if ran.exit_code == 0 and times and times[0]:
             seen.append(f"{backend}: {times[0]:.4g} ms, exit 0")
@@ -151,15 +152,14 @@ def check_smoke(
         ledger.note("R.1-smoke", "unverified", "; ".join([*seen, *elsewhere]))
 
 
-class _Run(tuple[str, str, str, str]):
-    """Kind, backend, spec and the state of the files: what a smoke run depends on."""
-
-    __slots__ = ()
-
-    def __new__(cls, *parts: str) -> _Run:
-        return super().__new__(cls, parts)
-
-
-def _state(desk: Desk, table: str) -> str:
-    files = sorted((desk.workspace / "profiling").rglob(f"{table}.py"))
-    return " ".join([str(desk.workspace), *(sha256(path) for path in files)])
+def _smoke(
+    table: str, backend: str, spec: dict[str, Any], desk: Desk, watch: Watch, subject: Subject
+) -> tuple[child.Ran, list[float | None]]:
+    with tempfile.TemporaryDirectory(prefix="servingsim-") as folder:
+        db = str(Path(folder, "scratch.db"))
+        quick = ["--budget", "0.05", "--min-samples", "3"]
+        arguments = ["run", table, "--backend", backend, "--db", db, "--spec", json.dumps(spec), "--json"]
+        ran = child.python("profiling", [*arguments, *quick], desk, watch, timeout_s=SMOKE_TIMEOUT_S)
+        if ran.exit_code:
+            return ran, []
+        return ran, subject.ask("facade", kind=table, backend=backend, db=db, spec=spec)["times"]

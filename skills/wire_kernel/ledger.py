@@ -65,7 +65,9 @@ class Ledger:
 
     def completed(self, stages: list[str]) -> list[Criterion]:
         """Every criterion of the stages in order; those that were not reached say why."""
-        blamed = next((one.id for one in self.criteria.values() if one.status in {"fail", "needs_decision"}), "")
+        blamed = next(
+            (one.id for one in self.criteria.values() if one.status in {"fail", "needs_decision"}), ""
+        )
         return [
             self.criteria.get(rule)
             or Criterion(

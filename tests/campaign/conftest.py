@@ -116,6 +116,7 @@ class Shop:
     desk: Desk
     now_s: float = 1_800_000_000.0
     handoff_seen: list[Criterion] = field(default_factory=lambda: [criterion("R.1-registry")])
+    handoff_asks: list[Decision] = field(default_factory=list)
     campaign: str = ""
 
     def criterion(self, name: str, status: str = "pass", evidence: str = "seen") -> Criterion:
@@ -134,7 +135,12 @@ class Shop:
 
     def _call(self, name: str, arguments: dict[str, Any], _desk: Desk) -> Envelope:
         request = {key: value for key, value in arguments.items() if key != "wait_s"}
-        report = WireReport(summary="hand-off", criteria=self.handoff_seen, request=Wire(**request))  # type: ignore[call-arg]
+        report = WireReport(
+            summary="hand-off",
+            criteria=self.handoff_seen,
+            decisions=self.handoff_asks,
+            request=Wire(**request),
+        )  # type: ignore[call-arg]
         assert name == "wire_kernel"
         return Envelope(ok=True, call_id="c", result=report.model_dump(mode="json"))
 

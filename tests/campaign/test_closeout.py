@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from click.testing import CliRunner
 
 from server.campaign.read import campaign_text, list_campaigns
@@ -13,6 +12,8 @@ from server.cli import cli
 from server.resources import read_uri
 
 if TYPE_CHECKING:
+    import pytest
+
     from tests.campaign.conftest import Shop
 
 

@@ -117,3 +117,28 @@ def test_an_old_answer_does_not_decide_a_new_question(shop: Shop) -> None:
 
     shop.next(decisions={"compose-residual:question": "norm"})
     assert shop.status()["compose-residual"] == "claimed"
+
+
+def test_a_shape_with_an_open_choice_is_decided_before_anyone_begins(shop: Shop) -> None:
+    """An implementer that chooses the cache itself builds what nobody agreed to."""
+    shop.handoff_seen = [shop.criterion("R.1-registry"), shop.criterion("R.2-cache", "needs_decision")]
+    shop.handoff_asks = [CACHE]
+    shop.wire()
+    assert shop.next().task is None
+
+    task = shop.next(decisions={"wire-add_norm:R.2-cache": "linear"}).task
+    assert task is not None
+    assert task.call.arguments["decisions"] == {"R.2-cache": "linear"}
+
+
+def test_an_error_that_the_user_accepts_ends_its_task_and_is_listed(shop: Shop) -> None:
+    request = {"kind": "add_norm", "config": {"hidden_size": 64}, "share": 0.3}
+    shop.start(goal="validate_cache", fidelity=request)
+    bad = shop.report(
+        "validate_cache", request, shop.criterion("R.4-within", "fail"), decisions=[shop.remedy]
+    )
+    shop.submit("validate-add_norm", report=bad)
+
+    ended = shop.next(decisions={"validate-add_norm:remedy": "accept"})
+    assert ended.standing == "ended"
+    assert shop.status() == {"validate-add_norm": "listed"}

@@ -69,8 +69,8 @@ def test_a_hand_off_that_fails_its_checkpoint_starts_nothing(shop: Shop) -> None
 
 def test_a_split_report_becomes_campaigns_of_its_new_kernels_largest_share_first(shop: Shop) -> None:
     handoffs = [
-        {"share": 0.1, "handoff": {"kind": "small", "args": ["m"]}},
-        {"share": 0.6, "handoff": {"kind": "large", "args": ["m"]}},
+        {"share": 0.1, "call": {"kind": "small", "handoff": {"args": ["m"]}}},
+        {"share": 0.6, "call": {"kind": "large", "handoff": {"args": ["m"]}}},
     ]
     split = shop.keep("split_model", {"handoffs": handoffs})
 

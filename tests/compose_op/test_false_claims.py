@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from servingsim.errors import ServingSimError
 from skills.compose_op import run as compose_run
 
 if TYPE_CHECKING:
@@ -52,7 +53,8 @@ def test_inv_1_a_leaf_minted_while_evaluating(bench: Bench) -> None:
 
 def test_inv_1_a_leaf_for_every_request_that_the_config_allows(bench: Bench) -> None:
     """Fixed at compile, but by the capacity: still one leaf a request."""
-    minted = 'leaves += [builder.leaf(f"{self.name}.{i}", "single_gemm", "") for i in range(self.proj.config.max_m // 64)]'
+    many = "for i in range(self.proj.config.max_m // 64)"
+    minted = f"leaves += [builder.leaf(str(i), 'single_gemm', '') {many}]"
     report = bench.edited((f"        {SUM}", f"        {minted}\n        {SUM}"))
     status, seen = verdict(report, "INV-1")
     assert status == "fail"
@@ -186,7 +188,6 @@ def test_code_that_cannot_be_imported_is_a_finding_not_a_crash(
     path = bench.scaffolded()[0]
     path.write_text(f"{path.read_text(encoding='utf-8')}\n\n{line}\n", encoding="utf-8")
     monkeypatch.setattr(compose_run, "TIMEOUT_S", 6.0)
-    monkeypatch.setattr("skills.compose_op.unit_tests.TIMEOUT_S", 6.0)
     report = bench.norm_proj()
     status, text = verdict(report, "loads")
     assert status == "fail"
@@ -236,3 +237,10 @@ def test_declared_fields_that_are_not_there(bench: Bench) -> None:
     assert status == "fail"
     assert "Config.eps: declared, but not there" in seen
     assert "input fields are kv_len, q_len" in seen
+
+
+def test_a_check_without_an_example_says_what_is_missing(bench: Bench) -> None:
+    bench.scaffolded()
+    with pytest.raises(ServingSimError, match="example of its Config") as caught:
+        bench.norm_proj(config_example={})
+    assert caught.value.path == "config_example"

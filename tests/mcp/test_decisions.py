@@ -76,6 +76,13 @@ async def test_what_the_caller_decided_is_not_asked(server: ServingServer, era: 
     assert not user.forms
 
 
+async def test_decisions_that_came_as_text_are_kept_beside_the_users(server: ServingServer, era: str) -> None:
+    """Some clients send an object as its text; the user would be asked again and again."""
+    user = User(accept(mask="direct"))
+    report = await decided(server, era, user, {"questions": 2, "decisions": '{"cache": "linear"}'})
+    assert report["request"]["decisions"] == {"cache": "linear", "mask": "direct"}
+
+
 @pytest.mark.parametrize("action", ["decline", "cancel"])
 async def test_a_user_who_declines_leaves_the_question_open_and_the_work_done_once(
     server: ServingServer,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from servingsim.errors import ServingSimError
 from servingsim.ops.attention.dense import DenseAttention
 from servingsim.ops.registry import op_module
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def write(workspace: Path, family: str, name: str, text: str) -> Path:

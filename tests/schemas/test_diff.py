@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Schema = dict[str, Any]
+Command = Callable[..., tuple[int, str]]
 
 TEXT: Schema = {"type": "string"}
 COUNT: Schema = {"type": "integer", "minimum": 1, "maximum": 9}
@@ -26,7 +28,7 @@ CIRCLE: Schema = {"type": "object", "properties": {"kind": {"const": "circle"}, 
 SQUARE: Schema = {"type": "object", "properties": {"kind": {"const": "square"}, "side": {"type": "number"}}}
 
 
-def holding(**properties: Any) -> Schema:
+def holding(**properties: Schema) -> Schema:
     return {"type": "object", "properties": properties, "required": ["a"], "additionalProperties": False}
 
 
@@ -367,7 +369,7 @@ def test_a_property_less_always_breaks(schema: Schema, name: str) -> None:
         return
     new["required"] = [each for each in new["required"] if each != name]
     for old_direction in ("input", "output"):
-        found = compare(schema, new, old_direction)  # type: ignore[arg-type]  # a tuple's members
+        found = compare(schema, new, old_direction)
         assert [each for each in found if each.path == f"$.{name}" and each.severity == "break"]
 
 
@@ -378,7 +380,7 @@ def test_what_narrows_one_way_widens_the_other(old: Schema, new: Schema) -> None
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Any:
+def command(capsys: pytest.CaptureFixture[str]) -> Command:
     def call(*args: object) -> tuple[int, str]:
         with pytest.raises(SystemExit) as ended:
             main([str(each) for each in args])
@@ -394,7 +396,7 @@ def put(folder: Path, name: str, schema: object) -> Path:
     return path
 
 
-def test_diff_names_each_break_by_file_and_path_and_exits_1(tmp_path: Path, command: Any) -> None:
+def test_diff_names_each_break_by_file_and_path_and_exits_1(tmp_path: Path, command: Command) -> None:
     """Defect: CI learns that something broke, but not what; or a folder's files are judged the wrong way round."""
     old, new = tmp_path / "old", tmp_path / "new"
     for folder, top in ((old, 9), (new, 8)):
@@ -449,7 +451,7 @@ json_values = st.recursive(
 
 @given(json_values, json_values)
 def test_any_json_is_compared_or_refused(
-    tmp_path_factory: pytest.TempPathFactory, old: Any, new: Any
+    tmp_path_factory: pytest.TempPathFactory, old: object, new: object
 ) -> None:
     """Defect: a file that is no schema ends in a traceback."""
     folder = tmp_path_factory.mktemp("any")
@@ -472,7 +474,9 @@ def test_any_json_is_compared_or_refused(
         ('{"type": "string", "type": "object"}', "given twice"),
     ],
 )
-def test_what_is_no_schema_is_refused_with_exit_2(tmp_path: Path, command: Any, text: str, says: str) -> None:
+def test_what_is_no_schema_is_refused_with_exit_2(
+    tmp_path: Path, command: Command, text: str, says: str
+) -> None:
     """Defect: a broken file counts as a schema without properties, and everything as removed."""
     code, said = command(
         "schemas", "diff", put(tmp_path, "a.json", text), put(tmp_path, "b.json", text), "--json"
@@ -484,7 +488,7 @@ def test_what_is_no_schema_is_refused_with_exit_2(tmp_path: Path, command: Any, 
 
 
 def test_an_export_passes_the_check_until_a_file_is_missing_or_different(
-    tmp_path: Path, command: Any
+    tmp_path: Path, command: Command
 ) -> None:
     """Defect: CI passes with a schema missing, or names none of those that differ."""
     folder = tmp_path / "schemas"

@@ -50,8 +50,8 @@ def test_a_bundled_model_is_split_completely(split: Split, model: str, stack: st
     report = split(model=model, stack=stack, without_capture=True)
     assert {name for name, status in statuses(report).items() if status != "pass"} == NO_CAPTURE
     assert report.status == "unverified"
-    assert [figure.off for figure in report.agreement] == [[]] * 4
-    assert {figure.source for figure in report.agreement} == {"servingsim/bounds/dense.py", "trace"}
+    assert [figure.off for figure in report.agreement] == [[], []]
+    assert all(figure.accountant and figure.trace for figure in report.agreement)
     assert all(row.measured == "— (no capture)" for row in report.rows)
     assert all(row.fused.startswith("inferred, unverified") for row in report.rows)
 

@@ -45,6 +45,8 @@ def verdict_of(report: SplitReport, op: str) -> str:
     [
         ("attention.rope", "fold", "attention.decode", "no captured kernel"),
         ("attention.kv_append", "fold", "attention.qkv_proj", "no captured kernel"),
+        ("attention.q_norm", "fold", "attention.qkv_proj", "no captured kernel"),
+        ("mlp.silu_mul", "fold", "mlp.gate_up_proj", "no captured kernel"),
         ("attention.decode", "reuse", "single_gemm", "split the fusion"),
         ("attention.decode", "fold", "attention.o_proj", "no epilogue"),
         ("mlp.down_proj", "elementwise", "", "kernel of its own"),
