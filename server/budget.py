@@ -11,7 +11,7 @@ SUMMARY_BYTES = 8_000
 FULL_BYTES = 40_000
 GRAVE = frozenset({"criteria", "decisions"})
 """Lists that say what is wrong: shortened last, and of their items those that passed go first."""
-STEPS = ((4000, 64), (1200, 32), (400, 16), (160, 4), (40, 1))
+STEPS = ((4000, 64), (1200, 32), (400, 16), (160, 1), (40, 1))
 """Characters of a text, and the items down to which lists are shortened before texts are cut further."""
 
 
@@ -21,12 +21,14 @@ class _Cut:
 
     Attributes:
         characters: Of a text.
-        items: Of a list, by its path; those not named stay whole.
+        most: Items of any list: more than this have no room whatever they are.
+        items: Of a list, by its path.
         omitted: Items left out, by path.
         lists: Bytes and length of each path's longest list, as they are now.
     """
 
     characters: int
+    most: int
     items: dict[str, int] = field(default_factory=dict)
     omitted: dict[str, int] = field(default_factory=dict)
     lists: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -40,7 +42,7 @@ def fit(data: dict[str, Any], limit_bytes: int) -> tuple[dict[str, Any], dict[st
     if size_of(data) <= limit_bytes:
         return data, {}
     for characters, least in STEPS:
-        cut = _Cut(characters)
+        cut = _Cut(characters, limit_bytes // 2)
         shorter = _shortened(data, cut)
         while size_of(shorter) > limit_bytes and (path := _heaviest(cut, least)):
             length = cut.lists[path][1]
@@ -50,7 +52,7 @@ def fit(data: dict[str, Any], limit_bytes: int) -> tuple[dict[str, Any], dict[st
                 shorter = _grown(data, cut, path, length, limit_bytes)
         if size_of(shorter) <= limit_bytes:
             return shorter, cut.omitted
-    cut = _Cut(8, dict.fromkeys(cut.lists, 0))
+    cut = _Cut(8, 0)
     return _shortened(data, cut), cut.omitted
 
 
@@ -95,7 +97,7 @@ def _shorten(value: Any, cut: _Cut, path: str) -> Any:  # noqa: ANN401 - plain J
     if isinstance(value, dict):
         return {key: _shorten(each, cut, f"{path}.{key}".lstrip(".")) for key, each in value.items()}
     if isinstance(value, list):
-        kept = _chosen(value, cut.items.get(path, len(value)))
+        kept = _chosen(value, cut.items.get(path, cut.most))
         if len(kept) < len(value):
             cut.omitted[path] = cut.omitted.get(path, 0) + len(value) - len(kept)
         shorter = [_shorten(each, cut, f"{path}[]") for each in kept]

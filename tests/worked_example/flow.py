@@ -93,10 +93,17 @@ class Agent:
         """Call a tool, and wait for the job where the call became one."""
         answer = await self._client.call_tool(tool, arguments)
         envelope: dict[str, Any] = answer.structured_content or {}
-        self._seen(Turn(self._role, tool, arguments, envelope))
         while envelope["ok"] and envelope["job"] and envelope["job"]["poll_after_s"]:
-            waited = await self._client.call_tool("job_wait", {"job_id": envelope["job"]["job_id"], "wait_s": 50})
-            envelope = waited.structured_content or {}
+            waiting = {"job_id": envelope["job"]["job_id"], "wait_s": 50}
+            answer = await self._client.call_tool("job_wait", waiting)
+            waited: dict[str, Any] = answer.structured_content or {}
+            if waited["ok"]:
+                ended = waited["result"]
+                envelope = {**waited, **{part: ended[part] for part in ("job", "result", "error", "kept")}}
+                envelope["ok"] = ended["error"] is None
+            else:
+                envelope = waited
+        self._seen(Turn(self._role, tool, arguments, envelope))
         if not envelope["ok"]:
             raise AssertionError(f"{tool}: {envelope['error']}")
         return envelope
