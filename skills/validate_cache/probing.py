@@ -186,11 +186,13 @@ def _physical(
     for point in candidates[_covered(kernel, candidates)]:
         if len(found) >= most:
             break
-        probe = _probe(kernel, "reaxis", tuple(round(value) for value in point), _call(kernel, tuple(point)))
-        if not isinstance(probe, str) and region_of(kernel, points, np.array(probe["coordinates"])) in {
-            "interior",
-            "reaxis",
-        }:
+        call = _call(kernel, tuple(point))
+        if call is None:
+            continue
+        # The Input rounds: its own coordinates count, and the truth is that of the nearest whole args.
+        coords = np.array(kernel.project(call), dtype=float)
+        probe = _probe(kernel, "reaxis", tuple(map(int, np.round(coords))), call)
+        if not isinstance(probe, str) and region_of(kernel, points, coords) == "interior":
             found.append(probe)
     return found
 
@@ -229,6 +231,7 @@ def _probe(
     at = ", ".join(f"{axis} {value}" for axis, value in zip(kernel.kind.axes, point, strict=True))
     if not kernel.kind.feasible(kernel.config, point):
         return f"{at} is masked as unreachable"
+    stood_for = call is None
     call = call or _call(kernel, point)
     if call is None:
         return f"{at}: the kind's Input refuses it"
@@ -238,4 +241,6 @@ def _probe(
     except ServingSimError as error:
         return f"{at}: {error.what}"
     coords = [float(value) for value in kernel.project(call)]
+    if stood_for and not np.allclose(coords, point, rtol=1e-9, atol=0):
+        region = "reaxis"  # invert and project disagree: the Input does not ask for the shape that it stands for
     return {"region": region, "input": call.model_dump(mode="json"), "args": args, "coordinates": coords}
