@@ -30,9 +30,9 @@ TOOL = Tool(
     title="Validate a kernel's cache",
     description=(
         "Compare what the simulator says about a kernel with what the kernel really takes. Probes lie inside the "
-        "measured grid, at bucket boundaries and past both ends of every axis; truths are measured on this machine "
-        "into a database of their own, or are rows held out of the fit. The report has figures per region, the noise "
-        "floor, what a wrong backend costs, a remedy for each cause of failure, and a CSV of every probe. For use after "
+        "measured grid, at bucket boundaries and past both ends of every axis; truths are measured here "
+        "into a database of their own, or are rows held out of the fit. The report has figures per region, noise "
+        "floor, what a wrong backend costs, a remedy for each cause of failure, a CSV of every probe. For use after "
         "a kernel is wired or its grid changed; a remedy is followed by another call. Where no row exists, fill: true "
         'measures the grid first. Example: {"kind": "rms_norm", "config": {"gpu_name": "cpu", "hidden_size": 1024, '
         '"dtype": "fp32", "max_num_tokens": 256}, "share": 0.02, "fill": true}'

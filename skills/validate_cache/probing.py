@@ -242,5 +242,7 @@ def _probe(
         return f"{at}: {error.what}"
     coords = [float(value) for value in kernel.project(call)]
     if stood_for and not np.allclose(coords, point, rtol=1e-9, atol=0):
-        region = "reaxis"  # invert and project disagree: the Input does not ask for the shape that it stands for
+        region = (
+            "reaxis"  # invert and project disagree: the Input does not ask for the shape that it stands for
+        )
     return {"region": region, "input": call.model_dump(mode="json"), "args": args, "coordinates": coords}

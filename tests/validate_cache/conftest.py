@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -96,6 +96,3 @@ def here(tmp_path: Path) -> Desk:
     with Store.open(tmp_path / "rows.db", create=True) as store:
         store.put_device(known)
     return Desk(workspace, tmp_path / "rows.db", (tmp_path,))
-
-
-Edit = Callable[[dict[str, Any]], None]

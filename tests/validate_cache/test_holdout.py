@@ -68,9 +68,7 @@ def test_both_ends_of_the_axis_are_held_out_and_judged_apart(off_grid: Lab) -> N
         "above_num_tokens",
     }
     assert report.outside.probes == 2
-    assert all(
-        probe.flags == ["EXTRAPOLATED"] for probe in report.probes if probe.region != "interior"
-    )
+    assert all(probe.flags == ["EXTRAPOLATED"] for probe in report.probes if probe.region != "interior")
     assert statuses(report)["R.4-probes"] == "pass"
 
 
@@ -136,9 +134,7 @@ def test_an_untrusted_truth_is_listed_as_missing_and_counts_neither_way(lab: Lab
     from skills.validate_cache.facts import Facts  # noqa: PLC0415 - only here
     from skills.validate_cache.schema import FidelityReport  # noqa: PLC0415
 
-    again = FidelityReport.of(
-        Facts.model_validate({name: spoiled[name] for name in Facts.model_fields})
-    )
+    again = FidelityReport.of(Facts.model_validate({name: spoiled[name] for name in Facts.model_fields}))
     assert again.judged.measured == again.judged.probes - 1
     assert again.judged.within_rate == 1.0
     assert statuses(again)["R.4-within"] == "unverified"

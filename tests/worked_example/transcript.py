@@ -16,10 +16,10 @@ PAGE = Path("docs/worked-example.md")
 MAX_SHOWN = 700
 HEAD = """# A worked example
 
-An orchestrator and an implementer wire a kernel that this project does not ship, a residual addition fused with an RMSNorm,
-validate its cache on this CPU and compose an operation that uses it. They share nothing but a campaign; every line below is
-an MCP call and its answer, shortened, of one real run. What was there before is the profiling side: a kind and its torch
-backend. `make worked-example` runs it again and renews this page; the tests run the same flow and replay its log.
+An orchestrator and an implementer wire a kernel that this project does not ship, a residual addition fused with an
+RMSNorm, validate its cache on this CPU and compose an operation that uses it. They share nothing but a campaign; what
+follows is each MCP call and its answer, shortened, of one real run. What was there before is the profiling side: a kind
+and its torch backend. `make worked-example` runs it again and renews this page; a test runs it and replays its log.
 """
 
 
