@@ -163,7 +163,10 @@ def _inside(kernel: Kernel, points: FloatArray, draw: np.random.Generator, most:
     axes = [np.unique(column) for column in points.T]
     between = [np.unique(np.round(_between(values))) for values in axes]
     if len(axes) == 1:
-        candidates = between[0][draw.permutation(len(between[0]))][:, None]
+        low, high = np.log(np.maximum(axes[0][[0, -1]], 1.0))
+        more = np.unique(np.round(np.exp(draw.uniform(low, high, most))))
+        named, more = between[0], np.setdiff1d(more, between[0])
+        candidates = np.concatenate([draw.permutation(named), draw.permutation(more)])[:, None]
     else:
         mixed = [np.concatenate([inner, inner, values]) for inner, values in zip(between, axes, strict=True)]
         candidates = np.stack([draw.choice(values, DRAWS * most) for values in mixed], axis=1)

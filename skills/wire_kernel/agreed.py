@@ -58,8 +58,7 @@ class Agreed:
         return [cell for cell in itertools.product(*self.values) if self.feasible(cell)]
 
     def hidden_by_bound(self, cell: tuple[float, ...]) -> bool:
-        """Whether nothing but the Config's own bounds hides a cell: with them raised it occurs, and so does no
-        larger one without."""
+        """Whether nothing but the Config's own bounds hides a cell: with them raised it occurs."""
         if self.mask is None:
             return False
         bounds = {name: UNBOUNDED for name in self.mask.names if name.startswith("max_")}

@@ -68,27 +68,30 @@ def python(module: str, arguments: Sequence[str], desk: Desk, watch: Watch, *, t
     command = [sys.executable, "-P", "-m", module, *arguments]
     limits = ["-P", "-m", "skills.wire_kernel.limited", str(MEMORY_BYTES), str(int(4 * timeout_s) + 1), "--"]
     shown = f"python -m {shlex.join([module, *arguments])}"
-    with tempfile.TemporaryDirectory(prefix="servingsim-") as folder:
-        with Path(folder, "out").open("w+b") as out, Path(folder, "err").open("w+b") as err:
-            process = subprocess.Popen(
-                [sys.executable, *limits, *command],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                cwd=folder,
-                env=_environment(desk),
-                start_new_session=True,
-            )
-            try:
-                code = _await(process, watch, time.monotonic() + timeout_s)
-            finally:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-            texts = []
-            for stream in (out, err):
-                stream.seek(0)
-                texts.append(stream.read(2**22).decode(errors="replace"))
+    with (
+        tempfile.TemporaryDirectory(prefix="servingsim-") as folder,
+        Path(folder, "out").open("w+b") as out,
+        Path(folder, "err").open("w+b") as err,
+    ):
+        process = subprocess.Popen(
+            [sys.executable, *limits, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=err,
+            cwd=folder,
+            env=_environment(desk),
+            start_new_session=True,
+        )
+        try:
+            code = _await(process, watch, time.monotonic() + timeout_s)
+        finally:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        texts = []
+        for stream in (out, err):
+            stream.seek(0)
+            texts.append(stream.read(2**22).decode(errors="replace"))
     return Ran(shown, code, *texts)
 
 

@@ -1,16 +1,19 @@
-"""The cheapest look that would expose a false report: files, payload, tests, grid query."""
+"""The cheapest look that would expose a false report: everything of it but the smoke run."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skills.report import Criterion
 from skills.subject import Subject
 from skills.wire_kernel import snapshot
 from skills.wire_kernel.agreed import agreed
+from skills.wire_kernel.closeout import contradictions, statements
 from skills.wire_kernel.focused_tests import check_runs
+from skills.wire_kernel.handoff import check_handoff
 from skills.wire_kernel.ledger import Ledger
 from skills.wire_kernel.run import MEMORY_BYTES, SUBJECT, TIMEOUT_S
+from skills.wire_kernel.shape import check_shape
 from skills.wire_kernel.standing import check_standing, load_kernel
 
 if TYPE_CHECKING:
@@ -20,23 +23,48 @@ if TYPE_CHECKING:
 
 
 def look_again(report: WireReport, desk: Desk, watch: Watch) -> list[Criterion]:
-    """What of the report is true now; the smoke run is not repeated."""
-    request, ledger = report.request, Ledger(report.request.decisions)
+    """What of the report is true now."""
+    request = report.request
     now = snapshot.owned(desk, request.kind)
-    same = now == report.files
     files = Criterion(
         id="R.3-files",
         text="the files are those that were judged",
-        status="pass" if same else "fail",
+        status="pass" if now == report.files else "fail",
         evidence=", ".join(f"{each.path} {each.sha256[:12]}" for each in now) or "no files",
     )
-    if not same or request.mode == "check_handoff":
+    if files.status == "fail":
         return [files]
+    ledger = Ledger(request.decisions)
+    stated = _judge_again(report, ledger, desk, watch)
+    wrong = contradictions(report, stated)
+    said = Criterion(
+        id="R.3-report",
+        text="the report says what stands",
+        status="fail" if wrong else "pass",
+        evidence="; ".join(wrong)[:600] or f"{len(stated)} statements hold",
+    )
+    return [files, said, *ledger.criteria.values()]
+
+
+def _judge_again(report: WireReport, ledger: Ledger, desk: Desk, watch: Watch) -> dict[str, Any]:
+    """Fill the ledger. Returns what the report has to say, as far as it was reached."""
+    request = report.request
+    shape = agreed(request.shape) if request.shape.axes or request.mode != "check_handoff" else None
     with Subject(desk, SUBJECT, timeout_s=TIMEOUT_S, memory_bytes=MEMORY_BYTES) as subject:
-        measured = subject.ask("profiled", kind=request.shape.profile_kind or request.kind)
+        measured = check_handoff(request, ledger, subject)
+        if ledger.stopped:
+            return {}
+        if shape is None:
+            return statements(request, shape, "", {}, desk)
+        cache = check_shape(request, shape, measured, ledger, subject)
+        if request.mode == "check_handoff" or ledger.stopped:
+            return statements(request, shape, cache, {}, desk)
         facts = load_kernel(request, ledger, subject, desk)
-        if measured["found"] and facts is not None:
-            check_standing(request, agreed(request.shape), report.cache, measured, facts, ledger, desk)
-    if not ledger.stopped:
-        check_runs(request, ledger, desk, watch)
-    return [files, *ledger.criteria.values()]
+        if facts is None:
+            return {}
+        check_standing(request, shape, cache, measured, facts, ledger, desk)
+    stated = statements(request, shape, cache, facts, desk)
+    if not contradictions(report, stated) and not ledger.stopped:
+        killed, survived = check_runs(request, ledger, desk, watch)
+        stated |= {"killed": killed, "survived": survived}
+    return stated

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from skills.subject import Subject
 from skills.wire_kernel import snapshot
 from skills.wire_kernel.agreed import Agreed, agreed
+from skills.wire_kernel.closeout import statements
 from skills.wire_kernel.focused_tests import check_runs
 from skills.wire_kernel.handoff import check_handoff, check_smoke
 from skills.wire_kernel.ledger import Ledger
@@ -74,25 +75,14 @@ def _report(
     criteria, facts = ledger.completed(stages), found.get("facts", {})
     passed = sum(1 for each in criteria if each.status == "pass")
     first = next((f"; first open: {each.id}" for each in criteria if each.status != "pass"), "")
-    grid = dict(zip(shape.axes, shape.values, strict=True)) if shape else {}
-    count = facts.get("feasible_count", len(shape.feasible_cells()) if shape else 0)
+    stated = statements(request, shape, found.get("cache", ""), facts, desk)
+    count = stated["feasible_count"]
     return WireReport.model_validate({
         "criteria": criteria,
         "summary": f"{request.kind}: {passed} of {len(criteria)} criteria pass, {count} feasible coordinates{first}",
         "decisions": ledger.decisions,
         "request": request,
-        "kind": request.kind,
-        "table": request.shape.profile_kind or request.kind,
-        "config_fields": facts.get("config_fields", request.shape.config_fields),
-        "input_fields": facts.get("input_fields", request.shape.input_fields),
-        "payload_fields": [*facts["args"], "backend"] if facts else [],
-        "dtype_tags": facts.get("dtype_tags", request.handoff.dtype_fields),
-        "cache": found.get("cache", ""),
-        "grid": {axis: [len(values), values[0], values[-1]] for axis, values in grid.items()},
-        "feasible_count": count,
-        "mask": request.shape.mask,
-        "slot_input": request.shape.slot_input,
-        "files": snapshot.owned(desk, request.kind),
+        **stated,
         "commands": ledger.commands,
         "killed": found.get("killed", []),
         "survived": found.get("survived", []),

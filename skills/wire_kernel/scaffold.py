@@ -81,7 +81,8 @@ def _kernel(request: WireRequest, shape: Agreed, cache: str, measured: dict[str,
     unpack = f"    {', '.join(asked.axes)}{',' if len(asked.axes) == 1 else ''} = coords\n"
     if shape.mask:
         parts.append(
-            f"def _feasible(config: Config, coords: Coords) -> bool:\n{unpack}    return bool({shape.mask.renamed(config_names)})\n"
+            f"def _feasible(config: Config, coords: Coords) -> bool:\n{unpack}"
+            f"    return bool({shape.mask.renamed(config_names)})\n"
         )
         extra += "    feasible=_feasible,\n"
     if shape.project:

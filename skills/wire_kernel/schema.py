@@ -26,8 +26,8 @@ class Shape(Request):
     """How the simulator asks for it. Expressions know + - * / // %, comparisons, and/or/not, min, max."""
 
     config: dict[str, int | str] = Field({}, description="a representative Config")
-    config_fields: list[str] = []
-    input_fields: list[str] = []
+    config_fields: list[str] = Field(default=[])
+    input_fields: list[str] = Field(default=[])
     axes: list[str] = Field([], description="swept args, outermost first")
     grid: dict[str, list[int]] = Field({}, description="axis: values; a Config field max_<axis> cuts them")
     cache: str = Field("", description="empty asks")
@@ -72,17 +72,17 @@ class WireReport(SkillReport):
     request: WireRequest
     kind: str
     table: str = Field(description="profiler's kind whose rows are read")
-    config_fields: list[str] = []
-    input_fields: list[str] = []
+    config_fields: list[str] = Field(default=[])
+    input_fields: list[str] = Field(default=[])
     payload_fields: list[str] = Field([], description="emitted, with backend")
-    dtype_tags: dict[str, str] = {}
+    dtype_tags: dict[str, str] = Field(default={})
     cache: str = ""
     grid: dict[str, list[int]] = Field({}, description="axis: number of values, first, last")
     feasible_count: int = Field(0, description="after the mask, before backends")
     mask: str = ""
     slot_input: str = ""
-    files: list[FileHash] = []
-    commands: list[Command] = []
+    files: list[FileHash] = Field(default=[])
+    commands: list[Command] = Field(default=[])
     killed: list[str] = Field([], description="mutants of the kernel that the tests refuse")
-    survived: list[str] = []
-    blockers: list[str] = []
+    survived: list[str] = Field(default=[])
+    blockers: list[str] = Field(default=[])

@@ -55,8 +55,8 @@ def _reaxis(request: WireRequest, ledger: Ledger) -> None:
     same = set(shape.axes) == set(shape.input_fields)
     if not shape.project and not shape.invert:
         faults = [] if same else [
-            f"Input fields {', '.join(shape.input_fields)} are not the axes {', '.join(shape.axes)}: declare "
-            "project and invert"
+            (f"Input fields {', '.join(shape.input_fields)} are not the axes {', '.join(shape.axes)}: declare "
+             "project and invert")
         ]  # fmt: skip
         ledger.judge("R.2-reaxis", faults, "query fields are the axes")
         return

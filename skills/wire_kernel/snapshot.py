@@ -1,4 +1,8 @@
-"""What stood before the work began: hashes of the workspace and of the shared timing layer, to see what changed."""
+"""What stood before the work began: hashes of the workspace's Python files, to see what changed.
+
+The installed package is no part of it: an upgrade beside a separate workspace is nobody's edit. Where the workspace
+is a checkout, the checkout's timing layer is in it.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,12 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profiling.discovery import PACKAGE_ROOT
 from skills.wire_kernel.schema import FileHash
 
 if TYPE_CHECKING:
     from skills.desk import Desk
 
 MAX_FILES = 5000
-SHARED = "servingsim/timing"
-INSTALLED = "installed:"
 
 
 def sha256(path: Path) -> str:
@@ -77,12 +78,8 @@ def _state(desk: Desk, kind: str) -> Path:
 
 
 def _files(desk: Desk) -> dict[str, str]:
-    files = {path.relative_to(desk.workspace).as_posix(): path for path in _python_files(desk.workspace)}
-    shared = {
-        f"{INSTALLED}{path.relative_to(PACKAGE_ROOT).as_posix()}": path
-        for path in _python_files(PACKAGE_ROOT / SHARED)
-    }
-    return {name: sha256(path) for name, path in (files | shared).items()}
+    root = desk.workspace
+    return {path.relative_to(root).as_posix(): sha256(path) for path in _python_files(root)}
 
 
 def _python_files(root: Path) -> list[Path]:

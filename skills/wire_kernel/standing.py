@@ -87,7 +87,7 @@ def _scope(request: WireRequest, ledger: Ledger, desk: Desk) -> None:
     changed = snapshot.changed(desk, request.kind)
     bad = [
         name for name in changed
-        if name.startswith((snapshot.INSTALLED, "servingsim/timing/", "profiling/"))
+        if name.startswith(("servingsim/timing/", "profiling/"))
     ]  # fmt: skip
     others = [name for name in changed if name not in bad]
     ledger.judge(
@@ -140,7 +140,7 @@ def _payload(facts: Facts, measured: Facts, request: WireRequest, ledger: Ledger
             faults.append(f"{point['cell']}: {point['refused']}")
     keys = {tuple(sorted(each)) for each in facts["emitted"]}
     if keys and keys != {tuple(sorted([*fields, "backend"]))}:
-        faults.append(f"enumerate emits {sorted(keys)[0]}")
+        faults.append(f"enumerate emits {min(keys)}")
     if {each.get("backend") for each in facts["emitted"]} - set(request.handoff.backends):
         faults.append("enumerate emits backends that were not handed over")
     unique = list(dict.fromkeys(faults))[:SHOWN]

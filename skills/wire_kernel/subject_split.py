@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from servingsim.timing.contract import KernelConfig
+    from servingsim.timing.work.amount import Work
 
 Kind = KernelKind[Any, Any]
 Payloads = set[tuple[Any, ...]]
@@ -151,4 +152,8 @@ def _same(kind: Kind, other: Kind, config: KernelConfig) -> bool:
         pairs = [(kind.work_model(**point), other.work_model(**point)) for point in points]
     except Exception:  # noqa: BLE001 - a file under test: what cannot be compared is not the same
         return False
-    return bool(pairs) and all(np.allclose(mine, theirs, rtol=1e-9) for mine, theirs in pairs)
+    return bool(pairs) and all(_close(mine, theirs) for mine, theirs in pairs)
+
+
+def _close(mine: Work, theirs: Work) -> bool:
+    return all(np.allclose(one, other, rtol=1e-9) for one, other in zip(mine, theirs, strict=True))

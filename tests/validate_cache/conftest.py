@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from profiling.device import local_devices
-from profiling.device_row import DeviceRow
+from profiling.peaks import measured_dtypes
 from profiling.row import MeasuredRow, Origins, Timing
 from profiling.store import Store
 from skills.desk import Desk
 from skills.validate_cache.run import run
 from skills.validate_cache.schema import CacheRequest, FidelityReport
 from skills.watch import Unwatched
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 EXAMPLE = Path(__file__).parents[1] / "fixtures" / "fused_add_rms_norm"
 CONFIG = {"gpu_name": "lab", "hidden_size": 64, "dtype": "bf16", "max_num_tokens": 64}
@@ -87,9 +89,9 @@ def here(tmp_path: Path) -> Desk:
     """A desk whose store knows this CPU's limits, so that a run does not begin by measuring them."""
     workspace = tmp_path / "ws"
     shutil.copytree(EXAMPLE, workspace, ignore=shutil.ignore_patterns("__pycache__"))
-    known: DeviceRow = replace(
+    known = replace(
         local_devices(1)[-1].row(),
-        peak_flops={"fp32": 1e15},
+        peak_flops=dict.fromkeys(measured_dtypes(with_torch=True), 1e15),
         memory_bytes_per_s=1e12,
         limits_origin="measured",
     )

@@ -19,8 +19,9 @@ times_ms = st.floats(1e-6, 1e6)
 def probes(draw: st.DrawFn) -> Probe:
     """A probe, with or without a truth."""
     cache_ms, truth_ms = draw(times_ms), draw(st.none() | times_ms)
-    truths = {} if truth_ms is None else {"torch": truth_ms}
-    truths |= draw(st.just({}) | times_ms.map(lambda ms: {"other": ms}))
+    truths: dict[str, float] = {} if truth_ms is None else {"torch": truth_ms}
+    if (other_ms := draw(st.none() | times_ms)) is not None:
+        truths["other"] = other_ms
     m = draw(st.integers(1, 10**6))
     return Probe(
         region=draw(st.sampled_from(REGIONS)),
@@ -86,5 +87,5 @@ def test_no_pick_is_cheaper_than_the_fastest(found: list[Probe]) -> None:
     regret = figures.regret(found)
     assert regret.wrong <= regret.compared
     if regret.mean_cost is not None and regret.worst_cost is not None:
-        assert 1 <= regret.mean_cost * (1 + 1e-9)
+        assert regret.mean_cost * (1 + 1e-9) >= 1
         assert regret.mean_cost <= regret.worst_cost * (1 + 1e-9)

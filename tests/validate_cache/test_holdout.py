@@ -13,9 +13,8 @@ import pytest
 from servingsim.errors import ServingSimError
 
 if TYPE_CHECKING:
-    from tests.validate_cache.conftest import Lab
-
     from skills.validate_cache.schema import FidelityReport
+    from tests.validate_cache.conftest import Lab
 
 WORKSPACE_KIND = '''"""`bucketed`: as rms_norm, launched padded."""
 from dataclasses import replace

@@ -25,6 +25,7 @@ class Leaves(Unwatched):
     """A caller that goes away while something is measured."""
 
     def progress(self, done: float, total: float | None, message: str) -> None:
+        del done, total
         self.left = getattr(self, "left", False) or "measured" in message
 
     def check(self) -> None:

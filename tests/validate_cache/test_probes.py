@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from servingsim.timing.contract import Reaxis
 from servingsim.timing.engine import Kernel
 from servingsim.timing.kernels.attention_decode import KERNEL as DECODE
+from servingsim.timing.kernels.attention_decode import AttentionDecodeConfig, AttentionDecodeInput
 from servingsim.timing.kernels.rms_norm import KERNEL as NORM
 from servingsim.timing.source import DeviceSpec, MemorySource
 from skills.validate_cache.probing import choose, given
 
 if TYPE_CHECKING:
-    from servingsim.timing.contract import KernelKind
+    from servingsim.timing.contract import Coords, KernelKind
 
 HEADS: dict[str, Any] = {
     "num_heads": 8,
@@ -87,27 +89,24 @@ def test_a_re_axed_kernel_is_probed_at_inputs_that_fall_between_whole_args() -> 
 def test_both_sides_of_every_axis_of_a_masked_grid_are_probed_or_explained() -> None:
     """Defect: the second axis is forgotten, or a masked shape is measured."""
     built = kernel(DECODE, **HEADS, **DOMAIN)
+    resolved = AttentionDecodeConfig(gpu_name="dev", **HEADS, **DOMAIN)
     chosen = choose(built, most=40, seed=0, quantised=False)
     sides = {f"{side}_{axis}" for axis in DECODE.axes for side in ("below", "above")}
     assert sides <= set(regions(chosen.probes)) | set(chosen.unreachable)
     for probe in chosen.probes:
         point = (probe["args"]["batch_size"], probe["args"]["kv_len"])
-        assert DECODE.feasible(built.config, point)
+        assert DECODE.feasible(resolved, point)
+
+
+def _doubled(_config: AttentionDecodeConfig, at: Coords) -> AttentionDecodeInput:
+    """The Input of a batch that has twice the keys."""
+    return AttentionDecodeInput(batch_size=round(at[0]), total_kv_len=2 * round(at[0] * at[1]))
 
 
 def test_a_wrong_inverse_shows_as_a_failure_of_the_re_axis() -> None:
     """Defect: the cache is asked for another shape than was measured, and it is called interpolation."""
-    invert = NORM.input
-    broken = replace(
-        DECODE,
-        reaxis=replace(
-            DECODE.reaxis,
-            invert=lambda _config, at: DECODE.input(
-                batch_size=round(at[0]), total_kv_len=round(at[0] * at[1]) * 2
-            ),
-        ),
-    )
-    del invert
+    assert DECODE.reaxis is not None
+    broken = replace(DECODE, reaxis=Reaxis(DECODE.reaxis.project, _doubled))
     chosen = choose(kernel(broken, **HEADS, **DOMAIN), most=24, seed=0, quantised=False)
     assert "interior" not in regions(chosen.probes)
 
