@@ -83,10 +83,7 @@ def _failure(name: FailureClass, probes: Sequence[Probe], bar: float, table: str
 
 
 def _remedy(name: FailureClass, worst: Probe, table: str) -> str:
-    at, spec = worst.at, json.dumps(worst.args, separators=(",", ":"))
-    run = shlex.join(
-        ["python", "-m", "profiling", "run", table, "--backend", worst.backend, "--db", "DB", "--spec", spec]
-    )
+    at, run = worst.at, _command(worst, table)
     if name == "interior":
         return f"add {at} to the kind's sweep grid ({run}); or another cache kind: compare_cache"
     if name == "quantisation":
@@ -97,4 +94,12 @@ def _remedy(name: FailureClass, worst: Probe, table: str) -> str:
         )
     if name == "extrapolation":
         return f"extend the sweep grid to {at} ({run}), or state the smaller domain in the Config"
-    return f"measure again on a quiet machine: {run} --force --budget 2"
+    return f"measure again on a quiet machine, with --force --budget 2: {run}"
+
+
+def _command(worst: Probe, table: str) -> str:
+    """What measures the worst shape; an imported backend, whose name has a colon, cannot be run."""
+    if ":" in worst.backend:
+        return f"{worst.backend} is known from an import only: import tables that have it"
+    words = ["python", "-m", "profiling", "run", table, "--backend", worst.backend, "--db", "DB", "--spec"]
+    return shlex.join([*words, json.dumps(worst.args, separators=(",", ":"))])
