@@ -98,7 +98,7 @@ def _option(name: str, field: FieldInfo) -> click.Option:
     shape, word = shape_of(field.annotation), flag(name)
     shared: dict[str, Any] = {
         "required": field.is_required(),
-        "help": _help(field),
+        "help": _help(name, field),
     }
     if not field.is_required():
         # So that an option that is not given can be told from every value.
@@ -142,8 +142,8 @@ def _members(annotation: object) -> list[Any]:
     return list(get_args(annotation)) if get_origin(annotation) in {Union, UnionType} else [annotation]
 
 
-def _help(field: FieldInfo) -> str:
-    """The field's description with its limits and its default."""
+def _help(name: str, field: FieldInfo) -> str:
+    """The field's description, or its name where that says enough, with its limits and its default."""
     words = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
     notes = [
         f"{word} {getattr(each, key):g}"
@@ -154,5 +154,5 @@ def _help(field: FieldInfo) -> str:
     default = None if field.is_required() else field.get_default(call_default_factory=True, validated_data={})
     if default is not None and default not in ({}, [], (), ""):
         notes.append(f"default {str(default).lower() if isinstance(default, bool) else default}")
-    text = (field.description or "").strip()
+    text = (field.description or name.replace("_", " ")).strip()
     return f"{text} ({', '.join(notes)})".strip() if notes else text
