@@ -23,8 +23,11 @@ install: $(STAMP)  ## create .venv with everything in it
 demo: $(STAMP)  ## profile, predict and check a real model on this machine, then Llama-3.1-8B on H100
 	$(BIN)/servingsim demo
 
-test: $(STAMP)  ## the tests
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -q
+test: $(STAMP)  ## the tests, but for the long ones
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -q -m "not long"
+
+test-long: $(STAMP)  ## tests of minutes each: the worked example with its replay, every tool over every transport
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m long
 
 check: $(STAMP)  ## lint, types, imports, generated documents
 	$(BIN)/ruff check .
@@ -45,4 +48,4 @@ worked-example: $(STAMP)  ## run the worked example and write its page
 clean:  ## remove what the targets made, the environment too
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help install demo test check docs bench worked-example clean
+.PHONY: help install demo test test-long check docs bench worked-example clean

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skills.wire_kernel import child
+from skills.wire_kernel import child, known_devices
 from skills.wire_kernel.schema import Command
 
 if TYPE_CHECKING:
@@ -159,7 +159,9 @@ def _smoke(
         db = str(Path(folder, "scratch.db"))
         quick = ["--budget", "0.05", "--min-samples", "3"]
         arguments = ["run", table, "--backend", backend, "--db", db, "--spec", json.dumps(spec), "--json"]
+        known_devices.lend(desk, Path(db))
         ran = child.python("profiling", [*arguments, *quick], desk, watch, timeout_s=SMOKE_TIMEOUT_S)
+        known_devices.keep(desk, Path(db))
         if ran.exit_code:
             return ran, []
         return ran, subject.ask("facade", kind=table, backend=backend, db=db, spec=spec)["times"]

@@ -45,7 +45,10 @@ ONE_LAYER = {
 }  # fmt: skip
 
 
-@pytest.fixture(params=["memory, auto", "memory, legacy", "stdio", "http"])
+LONG = [pytest.param(way, marks=pytest.mark.long) for way in ("memory, auto", "memory, legacy", "http")]
+
+
+@pytest.fixture(params=["stdio", *LONG])
 def connect(
     request: pytest.FixtureRequest, tmp_path: Path, start: Callable[..., Lines]
 ) -> Callable[[], contextlib.AbstractAsyncContextManager[Client]]:

@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_kernel_is_wired_composed_and_closed_out_over_mcp_and_its_log_replays(tmp_path: Path) -> None:
     """Defect: a brief that lacks what its task needs, a gate that an honest report cannot pass, a log that does not
     tell the whole story: any of them breaks the chain or its replay.
