@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -30,7 +31,8 @@ def page(turns: list[Turn], workspace: Path) -> str:
         parts.append(f"## {number}. {turn.role}: `{turn.tool}`\n")
         parts.append(f"```json\n{_shown(turn.arguments)}\n```\n")
         parts.append("\n".join(_answer(turn.envelope)) + "\n")
-    return "\n".join(parts).replace(str(workspace), "WORKSPACE")
+    text = "\n".join(parts).replace(str(workspace), "WORKSPACE")
+    return re.sub(r"/\S*?/servingsim-\w+/", "SCRATCH/", text)
 
 
 def _answer(envelope: dict[str, Any]) -> list[str]:
