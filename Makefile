@@ -9,7 +9,7 @@ EXTRAS := torch,gpu-data,dev
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
 $(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("servingsim needs Python 3.11 to 3.14; set PYTHON=... (found %s)" % sys.version.split()[0] if not (3, 11) <= sys.version_info[:2] < (3, 15) else 0)'
