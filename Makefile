@@ -26,7 +26,7 @@ demo: $(STAMP)  ## profile, predict and check a real model on this machine, then
 test: $(STAMP)  ## the tests, but for the long ones
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal -q -m "not long"
 
-test-long: $(STAMP)  ## tests of minutes each: the worked example with its replay, every tool over every transport
+test-long: $(STAMP)  ## the long tests: the worked example with its replay, every tool over every transport, variations
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m long
 
 check: $(STAMP)  ## lint, types, imports, generated documents

@@ -116,6 +116,7 @@ def test_facts_count_what_the_config_says_and_name_what_it_does_not(split: Split
     assert any(text.startswith("qk_norm") for text in report.reference.differing)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stack", ["vllm", "transformers"])
 @pytest.mark.parametrize(
     ("name", "expected"),
@@ -156,6 +157,7 @@ def test_each_layer_class_has_its_own_rows(split: Split) -> None:
     assert len(windows) == 2
 
 
+@pytest.mark.long
 def test_real_configs_are_split_completely(split: Split, shared_data: Path) -> None:
     """Caught: fields of published configs that a fixture has not."""
     for name in ("Qwen--Qwen3-32B-FP8", "llama-2-7b-hf", "mistral-nemo-instruct-2407"):

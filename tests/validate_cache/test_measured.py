@@ -55,6 +55,7 @@ def test_a_grid_without_rows_is_refused_with_the_command_that_fills_it(here: Des
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_norm_on_this_cpu_is_filled_probed_and_rechecked(here: Desk) -> None:
     """Defect: truths in the user's rows, answers that are not the simulator's, probes that were never measured."""
     report = run(request("rms_norm", fill=True), here, Unwatched())
@@ -90,6 +91,7 @@ def test_an_agents_own_kernel_is_validated_without_being_imported_here(here: Des
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_caller_who_leaves_ends_the_measuring(here: Desk) -> None:
     """Defect: a cancelled call goes on timing kernels; or its rows so far are lost."""
     with pytest.raises(ServingSimError, match="nobody waits"):
@@ -100,6 +102,7 @@ def test_a_caller_who_leaves_ends_the_measuring(here: Desk) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_probes_beyond_the_time_allowed_are_listed_as_missing(here: Desk) -> None:
     """Defect: a budget that shortens the list of probes, so that what is missing is not seen."""
     report = run(request("rms_norm", fill=True, measure_s=0.5), here, Unwatched())
