@@ -15,17 +15,19 @@ if TYPE_CHECKING:
 Check = Literal["exact", "schema", "tolerance"]
 FRESH = frozenset(
     {"call_id", "report_id", "job_id", "uri", "sha256", "bytes", "kept", "job", "jobs", "t", "at",
-     "elapsed_s", "wait_s", "poll_after_s", "measured_at", "started_at", "ended_at", "lease_s", "lease_until"}
+     "elapsed_s", "wait_s", "poll_after_s", "measured_at", "started_at", "ended_at", "lease_s", "lease_until",
+     "workspace"}
 )  # fmt: skip
 """Names whose values no two calls share."""
 MEASURED = re.compile(
-    r"(_ms|_us|_ns|_per_s|(^|_)(ratio|rate|noise|cv|share|samples|regret|efficiency|spread|p10|p90|median)"
+    r"(_ms|_us|_ns|_per_s|(^|_)(ratio|rate|noise|cv|share|samples|regret|efficiency|spread|p10|p90|median|truths)"
     r"|^(total_chars|next_offset))$"
 )
 """Names of what was timed, or follows from it: another run times it anew."""
 IDS = re.compile(r"\b[a-z][a-z0-9_]{0,39}-\d{8}-[0-9a-f]{6}\b")
 TIMES = re.compile(r"\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})?")
 STATE_PATHS = re.compile(r"/\S*/state(/[^\s\"',;)]*)?")
+SCRATCH_PATHS = re.compile(r"/\S*?/servingsim-\w+(/[^\s\"',;)]*)?")
 DIGESTS = re.compile(r"\b[0-9a-f]{12,64}\b")
 SECONDS = re.compile(r"\b\d+(\.\d+)?(e-?\d+)? ?s(econds)?\b")
 NUMBERS = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
@@ -84,7 +86,7 @@ def _same(before: Any, after: Any, path: str, tolerant: bool, rtol: float) -> bo
     if isinstance(before, str) and isinstance(after, str):
         return _plain(before, tolerant) == _plain(after, tolerant)
     if _is_number(before) and _is_number(after) and tolerant:
-        measured = MEASURED.search(path.rpartition(".")[2].partition("[")[0]) is not None
+        measured = any(MEASURED.search(each.partition("[")[0]) for each in path.split("."))
         return measured or math.isclose(before, after, rel_tol=rtol, abs_tol=1e-12)
     return type(before) is type(after) and bool(before == after)
 
@@ -94,6 +96,7 @@ def _plain(text: str, tolerant: bool) -> str:  # noqa: FBT001 - the caller's own
         (IDS, "ID"),
         (TIMES, "TIME"),
         (STATE_PATHS, "PATH"),
+        (SCRATCH_PATHS, "PATH"),
         (DIGESTS, "SHA"),
         (SECONDS, "S"),
     ):

@@ -37,7 +37,7 @@ def test_a_kernel_is_wired_composed_and_closed_out_over_mcp_and_its_log_replays(
     log = next((workspace / "state" / "calls").glob("*.jsonl"))
     again = tmp_path / "again"
     flow.prepare(again)
-    replayed = _replay(log, again, db)
+    replayed = _replay(log, again, tmp_path / "again.db")
     assert replayed.returncode in {0, 1}, replayed.stderr
     answers = json.loads(replayed.stdout)
     wired = [
