@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from server.campaign.database import connect, damaged, transaction, verdicts
+from profiling.connection import transaction
+from server.campaign.database import connect, damaged, verdicts
 from server.campaign.state import Campaign, Event, Task
 from servingsim.errors import ServingSimError
 from servingsim.validation import did_you_mean

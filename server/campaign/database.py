@@ -6,6 +6,7 @@ import contextlib
 import sqlite3
 from typing import TYPE_CHECKING
 
+from profiling.connection import BUSY_TIMEOUT_S, transaction
 from servingsim.errors import ServingSimError
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 APPLICATION_ID = 0x53434D50
 """SQLite's mark of whose file it is: `SCMP`."""
 SCHEMA_VERSION = 1
-BUSY_TIMEOUT_S = 30.0
 TABLES: dict[str, tuple[dict[str, type], tuple[str, ...]]] = {
     "campaigns": ({"id": str, "position": int, "data": str}, ("id",)),
     "tasks": ({"campaign": str, "id": str, "position": int, "data": str}, ("campaign", "id")),
@@ -38,19 +38,6 @@ def connect(path: Path) -> sqlite3.Connection:
             connection.close()
             raise
     return connection
-
-
-@contextlib.contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing. Takes the write lock at once, so that two writers wait for each other."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 @contextlib.contextmanager

@@ -9,14 +9,23 @@ from servingsim.timing.work.amount import dtype_bytes
 
 if TYPE_CHECKING:
     from servingsim.archs.dense import DenseArch
+    from servingsim.archs.facts import DenseFacts
     from servingsim.timing.batch import Batch
     from servingsim.timing.source import DeviceSpec
+    from servingsim.worklets.partition import DecoderShape
 
 
 def necessary(arch: DenseArch, batch: Batch) -> accountant.NecessaryWork:
     """Necessary work of the batch on one rank, counted without looking at the tree."""
-    facts, rank, rows = arch.facts, arch.rank, batch.rows
-    model = accountant.DenseModel(
+    rows = batch.rows
+    prefill = zip(rows.q_len.tolist(), rows.prefix_len.tolist(), rows.samples.tolist(), strict=True)
+    model = plain_sizes(arch.facts, arch.rank)
+    return accountant.necessary_work(model, list(prefill), rows.kv_len.tolist())
+
+
+def plain_sizes(facts: DenseFacts, rank: DecoderShape) -> accountant.DenseModel:
+    """The whole model as the accountant takes it, to be divided over the rank's tp."""
+    return accountant.DenseModel(
         layers=tuple((group.count, group.window_size) for group in facts.layer_groups),
         hidden_size=facts.hidden_size,
         num_heads=facts.num_heads,
@@ -29,8 +38,6 @@ def necessary(arch: DenseArch, batch: Batch) -> accountant.NecessaryWork:
         kv_bytes=dtype_bytes(rank.kv_dtype),
         tp=rank.tp,
     )
-    prefill = zip(rows.q_len.tolist(), rows.prefix_len.tolist(), rows.samples.tolist(), strict=True)
-    return accountant.necessary_work(model, list(prefill), rows.kv_len.tolist())
 
 
 def bound(arch: DenseArch, batch: Batch, device: DeviceSpec) -> accountant.Bound | None:

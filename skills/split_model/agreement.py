@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from servingsim.bounds import dense as accountant
+from servingsim.sim.necessary import plain_sizes
 from servingsim.timing.work.amount import dtype_bytes
 from skills.split_model.row_work import row_work
 from skills.split_model.schema import Agreement
@@ -71,20 +72,7 @@ def _of_phase(
 
 
 def _necessary(model: ModelOnStack, phase: PhaseShape) -> accountant.NecessaryWork:
-    facts = model.facts
-    dense = accountant.DenseModel(
-        layers=tuple((group.count, group.window_size) for group in facts.layer_groups),
-        hidden_size=facts.hidden_size,
-        num_heads=facts.num_heads,
-        num_kv_heads=facts.num_kv_heads,
-        head_dim=facts.head_dim,
-        intermediate_size=facts.intermediate_size,
-        vocab_size=facts.vocab_size,
-        layer_weight_bytes=dtype_bytes(facts.gemm_dtype),
-        embedding_bytes=dtype_bytes(facts.dtype),
-        kv_bytes=dtype_bytes(model.rank.kv_dtype),
-        tp=model.rank.tp,
-    )
+    dense = plain_sizes(model.facts, model.rank)
     if phase.phase == "decode":
         return accountant.necessary_work(dense, [], [phase.context + 1] * phase.batch)
     return accountant.necessary_work(dense, [(phase.q_len, phase.context, True)] * phase.batch, [])
