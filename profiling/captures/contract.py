@@ -110,7 +110,8 @@ class Reader:
         name: `torch`, `nsys_sqlite`, `nsys_csv`, `kernel_list`.
         what: For people.
         recognises: `(path, first 64 KiB, decompressed) -> bool`, by content rather than by name.
-        read: `(path, sink)`; raises ServingSimError E_INPUT with the place for a file that is none or is cut off, E_LIMIT.
+        read: `(path, sink)`; raises ServingSimError: E_INPUT with the place for a file that is none or is cut
+            off, E_LIMIT.
     """
 
     name: str

@@ -211,7 +211,8 @@ class LayerClass:
         indices: Which layers, ascending.
         mixer: Attention or what stands for it; None where the layer is an MLP only.
         mlp: None where the layer is a mixer only.
-        norms: Norms over the hidden size in one layer (2 before mixer and MLP; 4 with post-norms; 1 for a single block).
+        norms: Norms over the hidden size in one layer: 2 before mixer and MLP, 4 with post-norms, 1 for a
+            single block.
         extra_parameters: Elements of weights that are in none of the above (scales, per-layer inputs).
     """
 
@@ -248,7 +249,8 @@ class ModelFacts:
         norm: `rms` or `layer`.
         lm_head_bias: Bias on the lm_head.
         norm_bias: Norms have biases (LayerNorm).
-        outside_parameters: Weights outside the loop that are neither embedding, lm_head nor final norm (per-layer embeddings, vision towers are not counted here).
+        outside_parameters: Weights outside the loop that are neither embedding, lm_head nor final norm
+            (per-layer embeddings); other towers are not counted.
         text_of: The wrapping model's type where only its text model is described, else empty.
         left_out: Parts of the checkpoint that are not described (vision tower, MTP layers), by name.
         unknown: Facts that the config does not say.
