@@ -1,7 +1,7 @@
 """Replaying logged calls through the same door, against today's schemas and code.
 
-A call is the same, different (each field is named), incompatible (its arguments no longer fit the schema), or
-refused (it writes, or its inputs are not what they were).
+A call is the same (one that measures anew: no verdict turned), different (each field is named), incompatible (its
+arguments no longer fit the schema), or refused (it writes, or its inputs are not what they were).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from server.invoke import Caller, invoke
 from server.jobs.folder import ENDED
 from server.replay_compare import Check, Difference, differences
 from server.replay_ids import Renamed
+from server.replay_measured import Measured, follows_only, turned
 from server.reports import load
 from server.tool import tool_named
 from server.whole_file import plain_json, sha256_of
@@ -70,14 +71,22 @@ class Replayed:
 def replay(calls: Sequence[Call], desk: Desk, terms: Terms, watch: Watch) -> Iterator[Replayed]:
     """Replay calls in their order. Ids that they make anew are put in place of the old ones in later calls."""
     patient, renamed = replace(desk, max_wait_s=PATIENCE_S), Renamed()
-    later = _later_results(calls)
+    later, measured = _later_results(calls), Measured(calls)
     for call in calls:
+        anew = measured.rests_on_one(call) and terms.check == "tolerance"
         refusal = _refusal(call, patient, terms)
-        yield refusal or _again(call, patient, terms, watch, renamed, later)
+        yield refusal or _again(call, patient, terms, watch, renamed, later, anew=anew)
 
 
 def _again(
-    call: Call, desk: Desk, terms: Terms, watch: Watch, renamed: Renamed, later: dict[str, dict[str, Any]]
+    call: Call,
+    desk: Desk,
+    terms: Terms,
+    watch: Watch,
+    renamed: Renamed,
+    later: dict[str, dict[str, Any]],
+    *,
+    anew: bool,
 ) -> Replayed:
     args = renamed.apply(call.args)
     if call.ok and (misfit := _misfit(call.tool, args)):
@@ -92,7 +101,12 @@ def _again(
     )
     before, after = _recorded(call) or later.get(call.job_id), _whole(envelope, desk)
     _learn(renamed, call, envelope, before, after)
-    return replace(_compared(call, envelope, before, after, terms), new_call_id=envelope.call_id)
+    compared = (
+        _compared_anew(call, envelope, before, after)
+        if anew
+        else _compared(call, envelope, before, after, terms)
+    )
+    return replace(compared, new_call_id=envelope.call_id)
 
 
 def _refusal(call: Call, desk: Desk, terms: Terms) -> Replayed | None:
@@ -137,6 +151,21 @@ def _compared(
         check = "schema" if str(call.args.get("uri", "")).startswith(MOVING) else terms.check
         found = _misfits_schema(call.tool, before) or differences(before, after, check, rtol=terms.rtol)
     return Replayed(call.call_id, call.tool, "different" if found else "same", differences=found)
+
+
+def _compared_anew(
+    call: Call, envelope: Envelope, before: dict[str, Any] | None, after: dict[str, Any] | None
+) -> Replayed:
+    """A call that rests on a measurement: its verdicts are compared, not its figures and what they led to."""
+    refused = not (call.ok and envelope.ok)
+    if refused and not follows_only(call):
+        return _compared(call, envelope, before, after, Terms("schema"))
+    if refused:
+        said = envelope.error.message if envelope.error else "answered now, refused then"
+        return Replayed(call.call_id, call.tool, "same", f"the new measurement led elsewhere: {said}")
+    found = (_misfits_schema(call.tool, before) if before is not None else []) or turned(before, after)
+    why = "" if found else "measured anew: no verdict turned"
+    return Replayed(call.call_id, call.tool, "different" if found else "same", why, found)
 
 
 def _misfits_schema(name: str, before: dict[str, Any]) -> list[Difference]:

@@ -43,6 +43,7 @@ class Tool:
         place: `worker`: in a process of its own, as a job where it takes long; `here`: at once, in the server.
         writes: Whether it changes anything but its own report: files, rows, campaigns.
         overwrites: Whether it may destroy what was there.
+        measures: Whether its figures are measured anew by every call.
         skill: Whether it is one of the skills: its output is kept as a report, its prompt is its SKILL.md.
         recheck: Of a skill: `(report, desk, watch) -> criteria`, the cheapest look that would expose a false claim.
     """
@@ -56,6 +57,7 @@ class Tool:
     place: Literal["worker", "here"]
     writes: bool = False
     overwrites: bool = False
+    measures: bool = False
     skill: bool = False
     recheck: Callable[[Any, Desk, Watch], list[Any]] | None = None
 

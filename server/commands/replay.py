@@ -38,7 +38,8 @@ Examples:
     type=click.Choice(get_args(Check)),
     default="tolerance",
     show_default=True,
-    help="exact: all but ids and times; tolerance: figures within --rtol, timed ones as they come; "
+    help="exact: all but ids and times; tolerance: figures within --rtol, timed ones as they come, and calls "
+    "that measure anew by their verdicts; "
     "schema: arguments and results fit today's schemas.",
 )
 @click.option("--rtol", type=click.FloatRange(0), default=1e-6, show_default=True, help="For tolerance.")

@@ -110,5 +110,6 @@ TOOL = Tool(
     gives=ProfileKernelOut,
     run=run,
     place="worker",
+    measures=True,
     writes=True,
 )

@@ -41,6 +41,7 @@ TOOL = Tool(
     gives=FidelityReport,
     run=_run,
     place="worker",
+    measures=True,
     writes=True,
     skill=True,
     recheck=_recheck,
