@@ -16,9 +16,9 @@ from server.arguments import request_of
 from server.calls import call_named, inputs_of
 from server.invoke import Caller, invoke
 from server.jobs.folder import ENDED
-from server.replay_compare import Check, Difference, differences
+from server.replay_compare import Difference, Held, differences
 from server.replay_ids import Renamed
-from server.replay_measured import Measured, follows_only, turned
+from server.replay_measured import follows_only, rest_on_measurements
 from server.reports import load
 from server.tool import tool_named
 from server.whole_file import plain_json, sha256_of
@@ -44,13 +44,13 @@ class Terms:
     """How to replay.
 
     Attributes:
-        check: What has to agree.
+        check: What has to agree; under `tolerance` only the verdicts of calls that rest on a measurement.
         rtol: Relative tolerance of figures, for `tolerance`.
         yes: Calls that write are replayed too.
         force: Calls whose input files changed are replayed too.
     """
 
-    check: Check = "tolerance"
+    check: Held = "tolerance"
     rtol: float = 1e-6
     yes: bool = False
     force: bool = False
@@ -71,22 +71,14 @@ class Replayed:
 def replay(calls: Sequence[Call], desk: Desk, terms: Terms, watch: Watch) -> Iterator[Replayed]:
     """Replay calls in their order. Ids that they make anew are put in place of the old ones in later calls."""
     patient, renamed = replace(desk, max_wait_s=PATIENCE_S), Renamed()
-    later, measured = _later_results(calls), Measured(calls)
-    for call in calls:
-        anew = measured.rests_on_one(call) and terms.check == "tolerance"
-        refusal = _refusal(call, patient, terms)
-        yield refusal or _again(call, patient, terms, watch, renamed, later, anew=anew)
+    later = _later_results(calls)
+    for call, measured in zip(calls, rest_on_measurements(calls), strict=True):
+        own = replace(terms, check="verdicts") if measured and terms.check == "tolerance" else terms
+        yield _refusal(call, patient, own) or _again(call, patient, own, watch, renamed, later)
 
 
 def _again(
-    call: Call,
-    desk: Desk,
-    terms: Terms,
-    watch: Watch,
-    renamed: Renamed,
-    later: dict[str, dict[str, Any]],
-    *,
-    anew: bool,
+    call: Call, desk: Desk, terms: Terms, watch: Watch, renamed: Renamed, later: dict[str, dict[str, Any]]
 ) -> Replayed:
     args = renamed.apply(call.args)
     if call.ok and (misfit := _misfit(call.tool, args)):
@@ -101,12 +93,7 @@ def _again(
     )
     before, after = _recorded(call) or later.get(call.job_id), _whole(envelope, desk)
     _learn(renamed, call, envelope, before, after)
-    compared = (
-        _compared_anew(call, envelope, before, after)
-        if anew
-        else _compared(call, envelope, before, after, terms)
-    )
-    return replace(compared, new_call_id=envelope.call_id)
+    return replace(_compared(call, envelope, before, after, terms), new_call_id=envelope.call_id)
 
 
 def _refusal(call: Call, desk: Desk, terms: Terms) -> Replayed | None:
@@ -136,36 +123,27 @@ def _misfit(name: str, args: dict[str, Any]) -> str:
 def _compared(
     call: Call, envelope: Envelope, before: dict[str, Any] | None, after: dict[str, Any] | None, terms: Terms
 ) -> Replayed:
+    said = envelope.error.message if envelope.error else "answered now, refused then"
+    if not (call.ok and envelope.ok) and terms.check == "verdicts" and follows_only(call):
+        return Replayed(call.call_id, call.tool, "same", f"the new measurement led elsewhere: {said}")
     if call.ok != envelope.ok:
-        said = envelope.error.message if envelope.error else "answered now, refused then"
         found = [Difference("ok", str(call.ok), str(envelope.ok)), Difference("error", _code(call), said)]
         return Replayed(call.call_id, call.tool, "different", differences=found)
     if not call.ok:
         now = envelope.error.code if envelope.error else ""
         found = [] if now == _code(call) else [Difference("error.code", _code(call), now)]
+    elif before is not None and (misfit := _misfits_schema(call.tool, before)):
+        found = misfit
     elif _went_on(call, before):
         return Replayed(call.call_id, call.tool, "same", "no result was recorded: it went on as a job")
     elif before is None or after is None:
         return Replayed(call.call_id, call.tool, "same", "no result was recorded")
     else:
         check = "schema" if str(call.args.get("uri", "")).startswith(MOVING) else terms.check
-        found = _misfits_schema(call.tool, before) or differences(before, after, check, rtol=terms.rtol)
-    return Replayed(call.call_id, call.tool, "different" if found else "same", differences=found)
-
-
-def _compared_anew(
-    call: Call, envelope: Envelope, before: dict[str, Any] | None, after: dict[str, Any] | None
-) -> Replayed:
-    """A call that rests on a measurement: its verdicts are compared, not its figures and what they led to."""
-    refused = not (call.ok and envelope.ok)
-    if refused and not follows_only(call):
-        return _compared(call, envelope, before, after, Terms("schema"))
-    if refused:
-        said = envelope.error.message if envelope.error else "answered now, refused then"
-        return Replayed(call.call_id, call.tool, "same", f"the new measurement led elsewhere: {said}")
-    found = (_misfits_schema(call.tool, before) if before is not None else []) or turned(before, after)
-    why = "" if found else "measured anew: no verdict turned"
-    return Replayed(call.call_id, call.tool, "different" if found else "same", why, found)
+        found = differences(before, after, check, rtol=terms.rtol)
+    verdict: Verdict = "different" if found else "same"
+    why = "measured anew: no verdict turned" if terms.check == "verdicts" and call.ok and not found else ""
+    return Replayed(call.call_id, call.tool, verdict, why, found)
 
 
 def _misfits_schema(name: str, before: dict[str, Any]) -> list[Difference]:

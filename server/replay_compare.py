@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Check = Literal["exact", "schema", "tolerance"]
+Held = Check | Literal["verdicts"]
+"""What a caller may ask for, and what a call that measures anew is held to."""
+VERDICTS = {"pass": True, "passed": True, "fail": False, "failed": False}
+"""Statuses that say something; the others leave it open."""
+Place = tuple[str, ...]
 FRESH = frozenset(
     {"call_id", "report_id", "job_id", "uri", "sha256", "bytes", "kept", "job", "jobs", "t", "at",
      "elapsed_s", "wait_s", "poll_after_s", "measured_at", "started_at", "ended_at", "lease_s", "lease_until",
@@ -43,18 +48,20 @@ class Difference:
     after: str
 
 
-def differences(before: Any, after: Any, check: Check, *, rtol: float) -> list[Difference]:  # noqa: ANN401
+def differences(before: Any, after: Any, check: Held, *, rtol: float) -> list[Difference]:  # noqa: ANN401
     """Fields of plain data that differ, at most `MAX_DIFFERENCES`.
 
     Args:
         before: What was recorded.
         after: What came out now.
         check: `exact`: everything that is not made anew by every call; `tolerance`: figures within `rtol`, and
-            timed ones as they come; `schema`: nothing.
+            timed ones as they come; `verdicts`: what passed must not fail, nor the other way round; `schema`: nothing.
         rtol: Relative tolerance of figures.
     """
     if check == "schema":
         return []
+    if check == "verdicts":
+        return _turned(before, after)[:MAX_DIFFERENCES]
     found = []
     for each in _walk(before, after, "", check == "tolerance", rtol):
         found.append(each)
@@ -80,6 +87,31 @@ def _walk(before: Any, after: Any, path: str, tolerant: bool, rtol: float) -> It
             yield from _walk(one, other, f"{path}[{index}]", tolerant, rtol)
     elif not _same(before, after, path, tolerant, rtol):
         yield Difference(path, shown(before), shown(after))
+
+
+def _turned(before: Any, after: Any) -> list[Difference]:  # noqa: ANN401 - plain data
+    """Verdicts of both results that contradict each other."""
+    then, now = dict(_verdicts(before, ())), dict(_verdicts(after, ()))
+    return [
+        Difference(f"{'.'.join(place)}.status", then[place], now[place])
+        for place in then
+        if place in now and VERDICTS[then[place]] is not VERDICTS[now[place]]
+    ]
+
+
+def _verdicts(value: Any, place: Place) -> Iterator[tuple[Place, str]]:  # noqa: ANN401 - plain data
+    """Where something with a name has a verdict, whatever stands beside it in its list."""
+    if isinstance(value, dict):
+        name = next((str(value[key]) for key in ("id", "task_id") if isinstance(value.get(key), str)), "")
+        here = (*place, name) if name else place
+        status = value.get("status")
+        if isinstance(status, str) and status in VERDICTS:
+            yield here, status
+        for key, each in value.items():
+            yield from _verdicts(each, (*here, key))
+    elif isinstance(value, list):
+        for each in value:
+            yield from _verdicts(each, place)
 
 
 def _same(before: Any, after: Any, path: str, tolerant: bool, rtol: float) -> bool:  # noqa: ANN401, FBT001

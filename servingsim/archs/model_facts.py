@@ -6,7 +6,7 @@ them or as its model type makes them mean; what is said nowhere is named in `Mod
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -274,7 +274,7 @@ class ModelFacts:
     unquantised: tuple[str, ...] = ()
     text_of: str = ""
     left_out: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = field(default=())
+    unknown: tuple[str, ...] = ()
 
     @property
     def num_layers(self) -> int:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from server.calls import Call
-from server.replay_measured import Measured, turned
+from server.replay_compare import differences
+from server.replay_measured import rest_on_measurements
 
 
 def report(**statuses: str) -> dict[str, Any]:
@@ -41,7 +42,7 @@ def logged(tool: str, job_id: str = "", **args: str) -> Call:
 )  # fmt: skip
 def test_only_a_verdict_that_turned_is_a_difference(before: Any, after: Any, places: list[str]) -> None:  # noqa: ANN401
     """Defect: noise counts as a difference, or a cache that now fails replays as the same."""
-    assert [each.path for each in turned(before, after)] == places
+    assert [each.path for each in differences(before, after, "verdicts", rtol=0)] == places
 
 
 def test_what_follows_a_measurement_is_known_and_nothing_else() -> None:
@@ -57,7 +58,6 @@ def test_what_follows_a_measurement_is_known_and_nothing_else() -> None:
         logged("campaign_next", campaign_id="c-2"),
         logged("compose_op"),
     ]
-    measured = Measured(calls)
-    assert [measured.rests_on_one(call) for call in calls] == [
+    assert list(rest_on_measurements(calls)) == [
         False, True, True, False, False, True, True, False, False
     ]  # fmt: skip
