@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # Without a GPU this index-free pin takes the CPU build where one lies at hand; constraints.txt pins the rest.
-EXTRAS := torch,gpu-data,dev
+EXTRAS := torch,gpu-data,captures,dev
 
 .DEFAULT_GOAL := help
 

@@ -53,12 +53,16 @@ def test_prefill_and_decode_of_a_small_llama(tmp_path: Path) -> None:
     settings = RunSettings(threads=1, budget_s=0.05, min_samples=6, device_type="cpu", retry_outliers=True)
     with Store.open(tmp_path / "rows.db", create=True) as store:
         measure_device(store, device)
-        measure_many(store, jobs_for(subject.facts, options, CASES), settings=settings)
+        jobs = jobs_for(subject.facts, options, CASES)
+        kernels = measure_many(store, jobs, settings=settings)
+        for _again in range(2):  # a row that another process disturbed is left out of a cache: its range would shrink
+            kernels = measure_many(store, jobs, settings=settings) if kernels.outliers else kernels
         source = StoreSource(store)
         reports = [predict(subject.facts, batch_of(case), source, options) for case in CASES]
     with Forward(CONFIG, threads=1, dtype="fp32") as forward:
         steps = [forward.measure(case, 8) for case in CASES]
-    disturbed = [step.outlier_reason for step in steps if step.outlier]
+    disturbed = [row["outlier_reason"] for row in kernels.rows if row["outlier"]]
+    disturbed += [step.outlier_reason for step in steps if step.outlier]
     if disturbed:
         pytest.skip(f"the machine is busy: {disturbed[0]}")
     for case, report, step in zip(CASES, reports, steps, strict=True):
