@@ -18,5 +18,7 @@ Heads = Annotated[int, Field(ge=1, le=2**16)]
 HeadDim = Annotated[int, Field(ge=1, le=2**14)]
 Experts = Annotated[int, Field(ge=1, le=2**16)]
 Ranks = Annotated[int, Field(ge=1, le=2**16)]
+GroupRanks = Annotated[int, Field(ge=2, le=2**16)]
+"""Ranks that exchange something: one alone communicates with nobody."""
 Bytes = Annotated[int, Field(ge=1, le=2**44)]
 """A message or a row in bytes: 16 TiB."""

@@ -1,6 +1,7 @@
 """Listening to a model's forward: every aten operation with its module, its line and its work.
 
-Imported in the trace worker only. Attention is kept whole, as the one operation that the modelling code calls.
+Imported in the trace worker only. Attention is kept whole, as the one operation that the modelling code calls;
+regions that `model_trace_regions` keeps whole report themselves.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ import transformers
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from profiling.model_trace import TracedOp
+from profiling.model_trace_work import NONE, Work, work_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
 PACKAGE = str(Path(transformers.__file__).parent)
-LAYER = re.compile(r"^(?:.*\.)?layers\.(\d+)(?:\.(.*))?$")
+LAYERS = r"(?:.*\.)?layers"
 OWN_CODE = ("models/", "cache_utils.py", "masking_utils.py", "activations.py")
 """Where the math is written; the other files of the package hand it on."""
 Frame = tuple[str, str]
@@ -33,12 +35,16 @@ class Recorder:
 
     Args:
         model: On the meta device.
-        windows: Of each layer, 0 where attention sees everything.
+        windows: Of each layer, 0 where attention sees everything; for attention that no region keeps whole.
+        layers: Path of the list of layers, a regular expression.
     """
 
-    def __init__(self, model: Any, windows: tuple[int, ...]) -> None:  # noqa: ANN401 - a transformers model
+    def __init__(self, model: Any, windows: tuple[int, ...] = (), layers: str = LAYERS) -> None:  # noqa: ANN401 - a transformers model
         self.ops: list[TracedOp] = []
+        self.entered: set[str] = set()
+        self.muted = True
         self._windows, self._path, self._phase = windows, [""], ""
+        self._layer = re.compile(rf"^{layers}\.(\d+)(?:\.(.*))?$")
         for name, module in model.named_modules():
             module.register_forward_pre_hook(self._enter(name))
             module.register_forward_hook(self._leave)
@@ -46,39 +52,70 @@ class Recorder:
     @contextlib.contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Record what runs inside under a phase's name."""
-        self._phase = name
-        with _Listener(self):
-            yield
+        self._phase, self.muted = name, False
+        try:
+            with _Listener(self):
+                yield
+        finally:
+            self.muted = True
 
-    def record(self, func: Any, inputs: list[Any], output: Any) -> None:  # noqa: ANN401 - torch's
+    @contextlib.contextmanager
+    def mute(self) -> Iterator[None]:
+        """Let what runs inside go by: a region stands for it."""
+        before, self.muted = self.muted, True
+        try:
+            yield
+        finally:
+            self.muted = before
+
+    def record(self, func: Any, args: tuple[Any, ...], inputs: list[Any], output: Any) -> None:  # noqa: ANN401 - torch's
         """One operation that just ran."""
-        layer, module = _place(self._path[-1])
+        name = str(func).split(".")[1]
+        outputs = tensors(output)
+        first = next(iter(outputs), None)
+        shares = not func._schema.is_mutable and any(  # noqa: SLF001 - no public question for it
+            _same_memory(first, each) for each in inputs if first is not None
+        )
+        work = NONE if shares else self._work(name, args, inputs, outputs)
+        self.add(f"{str(func).split('.')[0]}.{name}", inputs, outputs, work, view=shares)
+
+    def add(self, name: str, inputs: list[Any], outputs: list[Any], work: Work, *, view: bool = False) -> None:
+        """An operation, or a region that stands for several."""
+        found = self._layer.match(self._path[-1])
+        layer, module = (int(found[1]), found[2] or "") if found else (-1, self._path[-1])
         anchor, function = _source()
-        first = next(iter(_tensors(output)), None)
-        shares = first is not None and any(_same_memory(first, each) for each in inputs)
+        first = next(iter(outputs), None)
         self.ops.append(
             TracedOp(
                 phase=self._phase,
                 layer=layer,
                 module=module,
-                aten=str(func).rsplit(".", 1)[0],
+                aten=name,
                 function=function,
                 anchor=anchor,
                 inputs=tuple(tuple(each.shape) for each in inputs),
                 output=tuple(first.shape) if first is not None else (),
                 dtype=str(first.dtype).removeprefix("torch.") if first is not None else "",
-                flops=0 if shares else _flops(str(func), inputs, first, self._window(layer)),
-                bytes_moved=0 if shares else _moved(str(func), inputs, _tensors(output)),
-                view=shares,
+                flops=work.flops,
+                bytes_moved=work.bytes_moved,
+                view=view,
+                detail=work.detail,
             )
         )
 
-    def _window(self, layer: int) -> int:
-        return self._windows[layer] if 0 <= layer < len(self._windows) else 0
+    def _work(self, name: str, args: tuple[Any, ...], inputs: list[Any], outputs: list[Any]) -> Work:
+        work, found = work_of(name, args, inputs, outputs), self._layer.match(self._path[-1])
+        if name != "scaled_dot_product_attention" or not self._windows or not found:
+            return work
+        batch, heads, q_len, head_dim = inputs[0].shape
+        window = self._windows[int(found[1])] if int(found[1]) < len(self._windows) else 0
+        pairs = _pairs(q_len, inputs[1].shape[2], window)
+        return Work(int(4 * batch * heads * head_dim * pairs), work.bytes_moved)
 
     def _enter(self, name: str) -> Any:  # noqa: ANN401 - a hook
         def hook(_module: Any, _args: Any) -> None:  # noqa: ANN401 - torch's signature
             self._path.append(name)
+            self.entered.add(name)
 
         return hook
 
@@ -93,13 +130,18 @@ class _Listener(TorchDispatchMode):  # type: ignore[misc]
 
     def __torch_dispatch__(self, func: Any, _types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401 - torch's
         output = func(*args, **(kwargs or {}))
-        self._recorder.record(func, _tensors([*args, *(kwargs or {}).values()]), output)
+        if not self._recorder.muted:
+            self._recorder.record(func, args, tensors([*args, *(kwargs or {}).values()]), output)
         return output
 
 
-def _place(path: str) -> tuple[int, str]:
-    found = LAYER.match(path)
-    return (int(found[1]), found[2] or "") if found else (-1, path)
+def tensors(value: Any) -> list[Any]:  # noqa: ANN401 - nested arguments or results
+    """The tensors in nested arguments or results, in order."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [each for part in value for each in tensors(part)]
+    return []
 
 
 def _source() -> Frame:
@@ -117,35 +159,8 @@ def _source() -> Frame:
     return "", function
 
 
-def _tensors(value: Any) -> list[Any]:  # noqa: ANN401 - nested results
-    if isinstance(value, torch.Tensor):
-        return [value]
-    if isinstance(value, (list, tuple)):
-        return [each for part in value for each in _tensors(part)]
-    return []
-
-
 def _same_memory(one: Any, other: Any) -> bool:  # noqa: ANN401 - tensors
     return bool(torch._C._is_alias_of(one, other)) or one is other  # noqa: SLF001 - no public question for it
-
-
-def _moved(name: str, inputs: list[Any], outputs: list[Any]) -> int:
-    """Bytes of all operands; a lookup reads its rows only, not the table."""
-    read = [inputs[1], *outputs] if name.startswith("aten.embedding") else inputs
-    return sum(each.numel() * each.element_size() for each in [*read, *outputs])
-
-
-def _flops(name: str, inputs: list[Any], output: Any, window: int) -> int:  # noqa: ANN401 - tensors
-    """Exact for matrix products and attention, which decide; one a result for the rest, none for copies."""
-    if output is None:
-        return 0
-    if "scaled_dot_product" in name:
-        batch, heads, q_len, head_dim = inputs[0].shape
-        return int(4 * batch * heads * head_dim * _pairs(q_len, inputs[1].shape[2], window))
-    if name.startswith(("aten.linear", "aten.mm", "aten.addmm", "aten.bmm", "aten.matmul")):
-        return int(2 * output.numel() * inputs[0].shape[-1])
-    copies = ("aten.cat", "aten.to", "aten.copy", "aten.clone", "aten.contiguous", "aten.embedding")
-    return 0 if name.startswith(copies) else int(output.numel())
 
 
 def _pairs(queries: int, keys: int, window: int) -> int:

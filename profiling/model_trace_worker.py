@@ -35,6 +35,39 @@ def trace(request: protocol.Message) -> protocol.Message:
     }
 
 
+def trace_any(request: protocol.Message) -> protocol.Message:
+    """Record every phase of a config's text model in its whole depth; one layer of each class is kept."""
+    import torch  # noqa: PLC0415 - only ever in a worker process
+    import transformers  # noqa: PLC0415
+
+    from profiling.model_trace_build import build  # noqa: PLC0415
+    from profiling.model_trace_classes import classes_of, one_of_each  # noqa: PLC0415
+    from profiling.model_trace_regions import regions  # noqa: PLC0415
+    from profiling.model_trace_run import parameters, run  # noqa: PLC0415
+
+    places = regions()
+    built = build(request["config"], request["dtype"])
+    recorder, path = run(built, [TracePhase(**each) for each in request["phases"]], places)
+    depth = len(built.model.get_submodule(path)) if path else 0
+    classes = classes_of(recorder.ops, depth)
+    return {
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "parameters": parameters(built, recorder),
+        "ops": [asdict(op) for op in one_of_each(recorder.ops, classes)],
+        "classes": [asdict(each) for each in classes],
+        "model_class": type(built.model).__name__,
+        "layers_path": path,
+    }
+
+
+def model_types(_request: protocol.Message) -> protocol.Message:
+    """Every model type that Transformers has a causal language model for, with its kind."""
+    from profiling.model_trace_build import model_types as known  # noqa: PLC0415 - only ever in a worker process
+
+    return {"kinds": known()}
+
+
 def _on_meta(config: dict[str, Any], dtype: str) -> tuple[Any, Any]:
     import torch  # noqa: PLC0415
     from transformers import AutoConfig, AutoModelForCausalLM  # noqa: PLC0415
@@ -62,4 +95,4 @@ def _filled_cache(config: Any, phase: TracePhase, dtype: Any) -> Any:  # noqa: A
 
 
 if __name__ == "__main__":
-    worker.serve({"trace": trace})
+    worker.serve({"trace": trace, "trace_any": trace_any, "model_types": model_types})

@@ -18,6 +18,10 @@ INPUTS = {
     "rope": 1,
     "cat": 1,
     "embedding": 1,
+    "gelu_mul": 2,
+    "sigmoid_mul": 2,
+    "relu2": 1,
+    "causal_conv1d": 1,
 }
 """Rows read for one row written. Indices, cosines and sines are not counted: they are shared or small."""
 HEAD_DIMS = (128, 64)

@@ -38,7 +38,7 @@ class RankJob:
 
     Attributes:
         transport: `gloo` or `nccl`.
-        op: `all_reduce`, or `p2p` from rank 0 to rank 1.
+        op: `all_reduce`; `p2p` from rank 0 to rank 1; `all_to_all` of equal parts, `all_to_all_sum` of what arrived.
         num_ranks: Ranks.
         elements: Elements of the message.
         dtype: Their dtype, as torch calls it.
@@ -79,7 +79,7 @@ class RankGroup:
             raise
 
     def once(self) -> list[Held]:
-        """One launch on known numbers: rank r of an all-reduce brings r + 1, rank 0 of a p2p sends 1."""
+        """One launch on known numbers: rank r brings r + 1, but rank 0 of a p2p sends 1."""
         return [Held(**answer["held"]) for answer in self._ask({"op": "once"})]
 
     def time(self, count: int) -> list[float]:

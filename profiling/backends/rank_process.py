@@ -66,8 +66,9 @@ class Rank:
         self._messages = [
             torch.zeros(spec["elements"], dtype=dtype, device=self._device) for _ in range(MESSAGES)
         ]
-        self._launch: Callable[[Tensor], object] = getattr(self, f"_{spec['op']}")
-        self._initial = self._number + 1 if spec["op"] == "all_reduce" else 1 - self._number
+        self._ranks: int = spec["num_ranks"]
+        self._launch: Callable[[Tensor], Tensor] = getattr(self, f"_{spec['op']}")
+        self._initial = 1 - self._number if spec["op"] == "p2p" else self._number + 1
 
     def answer(self, request: protocol.Message) -> protocol.Message:
         """Do what a request asks."""
@@ -77,8 +78,8 @@ class Rank:
 
     def _once(self) -> dict[str, float]:
         message = self._torch.full_like(self._messages[0], self._initial)
-        self._launch(message)
-        return {"smallest": float(message.min()), "largest": float(message.max())}
+        held = self._launch(message)
+        return {"smallest": float(held.min()), "largest": float(held.max())}
 
     def _time(self, message: Tensor) -> float:
         """Milliseconds from the barrier until this rank is done."""
@@ -99,15 +100,27 @@ class Rank:
         end.synchronize()
         return float(begin.elapsed_time(end))
 
-    def _all_reduce(self, message: Tensor) -> None:
+    def _all_reduce(self, message: Tensor) -> Tensor:
         self._distributed.all_reduce(message)
+        return message
 
-    def _p2p(self, message: Tensor) -> None:
+    def _all_to_all(self, message: Tensor) -> Tensor:
+        """An equal part of the message to each rank; what arrives is held in the order of the senders."""
+        received = self._torch.empty_like(message)
+        self._distributed.all_to_all_single(received, message)
+        return received
+
+    def _all_to_all_sum(self, message: Tensor) -> Tensor:
+        """As `_all_to_all`, and the parts added up."""
+        return self._all_to_all(message).view(self._ranks, -1).sum(0)
+
+    def _p2p(self, message: Tensor) -> Tensor:
         """From rank 0 to rank 1."""
         if self._number == 0:
             self._distributed.send(message, dst=1)
         else:
             self._distributed.recv(message, src=0)
+        return message
 
 
 if __name__ == "__main__":

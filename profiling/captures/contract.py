@@ -33,6 +33,8 @@ class KernelLaunch:
         cpu_op: The host operation that launched it (`aten::mm`), empty where unknown.
         shapes: Input shapes of that operation as the file writes them, shortened to 200 characters.
         grid: Blocks and threads, `(gx, gy, gz, bx, by, bz)`, empty where unknown.
+        launched_ns: When the host launched it, UNKNOWN where the file does not say: a device runs behind its host, so
+            that this, and not `start_ns`, tells which range of the host a launch belongs to.
     """
 
     name: str
@@ -47,6 +49,7 @@ class KernelLaunch:
     cpu_op: str = ""
     shapes: str = ""
     grid: tuple[int, ...] = ()
+    launched_ns: int = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

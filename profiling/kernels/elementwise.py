@@ -14,7 +14,20 @@ class ElementwiseArgs(KernelArgs):
 
     num_tokens: Rows
     """Tokens of the batch."""
-    op: Literal["copy", "add", "mul", "silu", "silu_mul", "rope", "cat", "embedding"]
+    op: Literal[
+        "copy",
+        "add",
+        "mul",
+        "silu",
+        "silu_mul",
+        "rope",
+        "cat",
+        "embedding",
+        "gelu_mul",
+        "sigmoid_mul",
+        "relu2",
+        "causal_conv1d",
+    ]
     """The callable that is launched."""
     input_bytes_per_token: Bytes
     """Bytes read a token, over all inputs."""

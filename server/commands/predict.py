@@ -14,8 +14,8 @@ from profiling.source import StoreSource
 from server.batch_text import read_batch
 from server.console import json_flag
 from server.measuring import command_for, fill, local_device, measured_limits, open_store
+from server.predict_model import model_of
 from server.predict_view import show
-from servingsim.archs.hf_config import read_facts
 from servingsim.archs.kv import DEFAULT_UTILISATION
 from servingsim.archs.models import config_path
 from servingsim.archs.stack_registry import stack_named
@@ -29,6 +29,7 @@ from servingsim.timing.coverage import OnMissing
 if TYPE_CHECKING:
     from profiling.store import Store
     from servingsim.archs.facts import DenseFacts
+    from servingsim.archs.table_model import TableModel
     from servingsim.timing.batch import Batch
 
 EXAMPLES = """\b
@@ -45,6 +46,9 @@ A prefill is NEW[:CACHED][xCOUNT] tokens, a decode CONTEXT[xCOUNT] with the cont
 @click.argument("config", type=click.Path(path_type=Path))
 @click.option("--device", required=True, help="Device key, or `cpu` or `cuda` for the one at hand.")
 @click.option("--tp", type=int, default=1, show_default=True, help="Tensor-parallel ranks.")
+@click.option(
+    "--ep", type=click.IntRange(1), default=1, show_default=True, help="Ranks that share the experts."
+)
 @click.option("--stack", default="vllm", show_default=True, help="Serving stack: a file of archs/stacks.")
 @click.option("--stack-version", help="Version whose imported rows are used, where there are several.")
 @click.option("--prefill", multiple=True, metavar="Q[:PREFIX][xN]", help="Prefill requests; repeatable.")
@@ -93,23 +97,29 @@ def predict(  # noqa: PLR0913 - one parameter an option
     threads: int | None,
     device: str,
     stack: str,
+    ep: int,
     **options: Any,  # noqa: ANN401 - the fields of PredictOptions, checked there and by click
 ) -> None:
     """Predict one iteration of the model of CONFIG: a config.json, its folder, or a bundled name.
 
-    Times are milliseconds of one rank. Rows that are missing are listed with the command that measures them.
+    A dense decoder is priced by its own architecture, any other model by the table of its split, without the
+    trace that `servingsim split` checks it with. Times are milliseconds of one rank. Rows that are missing are
+    listed with the command that measures them.
     """
-    facts = read_facts(config_path(config), dtype=dtype)
+    serving = stack_named(stack)
+    model = model_of(
+        config_path(config), stack=stack, tp=options["tp"], ep=ep, dtype=dtype, kv_dtype=options["kv_dtype"]
+    )
     iteration = read_batch(prefill, decode, batch)
     key = local_device(device, threads).name if device in {"cpu", "cuda"} else device
-    wanted = PredictOptions(device=key, stack=stack_named(stack), **options)
+    wanted = PredictOptions(device=key, stack=serving, **options)
     path = Path(db or default_db())
     with open_store(path, create=wants_fill) as store:
         if wants_fill:
-            _fill(store, facts, iteration, wanted, threads)
+            _fill(store, model, iteration, wanted, threads)
         source = StoreSource(store)
         report = predict_iteration(
-            facts, iteration, source, wanted, lambda each: command_for(each, str(path))
+            model, iteration, source, wanted, lambda each: command_for(each, str(path))
         )
     if as_json:
         emit(report.model_dump(mode="json"))
@@ -121,10 +131,14 @@ COMMAND = predict
 
 
 def _fill(
-    store: Store, facts: DenseFacts, iteration: Batch, wanted: PredictOptions, threads: int | None
+    store: Store,
+    model: DenseFacts | TableModel,
+    iteration: Batch,
+    wanted: PredictOptions,
+    threads: int | None,
 ) -> None:
     """Measure what the prediction lacks; the prediction is made afterwards, from the rows."""
     here = local_device(wanted.device, threads)
     measured_limits(store, here)
     estimate = replace(wanted, on_missing="estimate")
-    fill(store, here, missing_kernels(evaluate(facts, iteration, StoreSource(store), estimate).logs))
+    fill(store, here, missing_kernels(evaluate(model, iteration, StoreSource(store), estimate).logs))

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from profiling.report import OnProgress
     from server.demo.rounds import Folder
     from server.demo.subject import Subject
+    from servingsim.archs.dense import DenseArch
     from servingsim.sim.evaluate import Evaluated
 
 STEP = ForwardCase(1, 1, 16)
@@ -82,6 +83,6 @@ def _steps_ms(models: Sequence[Subject], device: LocalDevice) -> list[float]:
     return [min(times_ms) for times_ms in zip(*passes, strict=True)]
 
 
-def _priced(small: Subject, folder: Folder) -> Evaluated:
+def _priced(small: Subject, folder: Folder) -> Evaluated[DenseArch]:
     with Store.open(folder.store("host"), read_only=True) as store:
         return evaluate(small.facts, batch_of(STEP), StoreSource(store), small.options)

@@ -10,11 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from servingsim.bounds.visible import Sight
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Prefill = tuple[int, int, bool]
-"""q_len, prefix_len, whether the last position is sampled."""
+    from servingsim.bounds.visible import Prefill
 
 
 @dataclass(frozen=True)
@@ -87,13 +88,13 @@ def necessary_work(model: DenseModel, prefill: Sequence[Prefill], decode: Sequen
     return NecessaryWork(
         gemm_flops=2 * (tokens * layer_count * layer + sampled * head / model.tp),
         attention_flops=sum(
-            count * 4 * model.num_heads * model.head_dim * _pairs(prefill, decode, window)
+            count * 4 * model.num_heads * model.head_dim * _pairs(prefill, decode, Sight(window))
             for count, window in model.layers
         )
         / model.tp,
         weight_bytes=layer_count * layer * model.layer_weight_bytes + read_rows * model.embedding_bytes,
         kv_read_bytes=sum(
-            count * _kv_token_bytes(model) * _cached_keys(prefill, decode, window)
+            count * _kv_token_bytes(model) * _cached_keys(prefill, decode, Sight(window))
             for count, window in model.layers
         ),
         kv_written_bytes=layer_count * _kv_token_bytes(model) * tokens,
@@ -117,26 +118,14 @@ def _kv_heads(model: DenseModel) -> float:
     return max(model.num_kv_heads / model.tp, 1)
 
 
-def _pairs(prefill: Sequence[Prefill], decode: Sequence[int], window: int) -> float:
+def _pairs(prefill: Sequence[Prefill], decode: Sequence[int], sight: Sight) -> float:
     """Pairs of a query and a key that it sees, itself included."""
-    chunks = sum(_seen(prefix + q, window) - _seen(prefix, window) for q, prefix, _ in prefill)
-    return chunks + sum(_visible(kv_len, window) for kv_len in decode)
+    return sight.prefill_pairs(prefill) + sight.decode_pairs(decode)
 
 
-def _seen(length: int, window: int) -> float:
-    """Keys that the first `length` positions of a sequence see, summed: 1 + 2 + ... up to the window each."""
-    ramp = min(length, window) if window else length
-    return ramp * (ramp + 1) / 2 + (length - ramp) * window
-
-
-def _cached_keys(prefill: Sequence[Prefill], decode: Sequence[int], window: int) -> int:
+def _cached_keys(prefill: Sequence[Prefill], decode: Sequence[int], sight: Sight) -> int:
     """Keys that the iteration finds in the cache and needs: the new ones are on chip."""
-    chunks = sum(_visible(prefix + 1, window) - 1 for _, prefix, _ in prefill)
-    return chunks + sum(_visible(kv_len, window) - 1 for kv_len in decode)
-
-
-def _visible(keys: int, window: int) -> int:
-    return min(keys, window) if window else keys
+    return sight.prefill_cached(prefill) + sight.decode_cached(decode)
 
 
 def _kv_token_bytes(model: DenseModel) -> float:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar, overload
 
 from servingsim.archs.dense import DenseArch
+from servingsim.archs.table_arch import TableArch
+from servingsim.archs.table_model import TableModel
 from servingsim.errors import ServingSimError
+from servingsim.sim.table_view import TableView
+from servingsim.sim.views import DenseView
 from servingsim.timing.batch import Batch, Batches
 from servingsim.worklets.bounds import IterationBounds
 from servingsim.worklets.routing import resolve_version
@@ -16,59 +20,112 @@ if TYPE_CHECKING:
     from servingsim.archs.facts import DenseFacts
     from servingsim.ops.pricing import SlotLog
     from servingsim.sim.options import PredictOptions
+    from servingsim.sim.views import ModelView
     from servingsim.timing.source import TimingSource
+
+Arch = TypeVar("Arch", bound=DenseArch | TableArch)
+Arch_co = TypeVar("Arch_co", bound=DenseArch | TableArch, covariant=True)
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class Evaluated(Generic[Arch_co]):
     """A priced iteration.
 
     Attributes:
         site: Where the model was built.
         arch: The compiled model.
+        view: What a report says of the model itself.
         batch: The iteration.
         kernels_ms: Time of the whole tree.
         logs: Each slot's coordinates and answers, in compile order.
     """
 
     site: BuildSite
-    arch: DenseArch
+    arch: Arch_co
+    view: ModelView
     batch: Batch
     kernels_ms: float
     logs: tuple[SlotLog, ...]
 
 
-def evaluate(facts: DenseFacts, batch: Batch, source: TimingSource, options: PredictOptions) -> Evaluated:
+@overload
+def evaluate(
+    model: DenseFacts, batch: Batch, source: TimingSource, options: PredictOptions
+) -> Evaluated[DenseArch]: ...
+
+
+@overload
+def evaluate(
+    model: DenseFacts | TableModel, batch: Batch, source: TimingSource, options: PredictOptions
+) -> Evaluated[DenseArch | TableArch]: ...
+
+
+def evaluate(
+    model: DenseFacts | TableModel, batch: Batch, source: TimingSource, options: PredictOptions
+) -> Evaluated[DenseArch] | Evaluated[DenseArch | TableArch]:
     """Price one iteration.
+
+    Args:
+        model: A dense decoder's facts, or any model as a table.
+        batch: The iteration.
+        source: Where kernel times come from.
+        options: Device, stack, parallelism and limits; those of the stack and the ranks are a table's own.
 
     Raises:
         ServingSimError: Unknown device; the partition, the batch or the version does not fit; a kernel
             cannot be priced.
     """
     source.device(options.device)
-    bounds = _bounds(facts, batch, options)
+    if isinstance(model, TableModel):
+        _refuse_another(model, options)
+        site = _site(model.facts.max_positions, batch, source, options)
+        table = TableArch.build(model.rows, site)
+        return _priced(table, TableView(model), site, batch)
+    site = _site(model.max_positions, batch, source, options)
+    dense = DenseArch.build(model, site, tp=options.tp, kv_dtype=options.kv_dtype)
+    return _priced(dense, DenseView(dense), site, batch)
+
+
+def _priced(arch: Arch, view: ModelView, site: BuildSite, batch: Batch) -> Evaluated[Arch]:
+    totals, logs = arch.evaluate(Batches.of([batch]), logging=True)
+    return Evaluated(site, arch, view, batch, float(totals.time_ms[0]), logs)
+
+
+def _site(max_positions: int, batch: Batch, source: TimingSource, options: PredictOptions) -> BuildSite:
+    bounds = _bounds(max_positions, batch, options)
     bounds.refuse_beyond(batch)
     version = resolve_version(options.stack, source, options.device, options.stack_version)
-    site = BuildSite(options.device, source, options.stack, version, bounds, options.on_missing)
-    arch = DenseArch.build(facts, site, tp=options.tp, kv_dtype=options.kv_dtype)
-    totals, logs = arch.evaluate(Batches.of([batch]), logging=True)
-    return Evaluated(site, arch, batch, float(totals.time_ms[0]), logs)
+    return BuildSite(options.device, source, options.stack, version, bounds, options.on_missing)
 
 
-def _bounds(facts: DenseFacts, batch: Batch, options: PredictOptions) -> IterationBounds:
-    """What the user set; else the next power of two, so that a grid to fill is no larger than it must be."""
+def _refuse_another(model: TableModel, options: PredictOptions) -> None:
+    """A table is written for one stack and its ranks; another one needs another table."""
+    for name, own, asked in (("stack", model.stack, options.stack.name), ("tp", model.tp, options.tp)):
+        if own != asked:
+            raise ServingSimError(
+                f"a table for {name} {own}, asked for {name} {asked}",
+                hint=f"split the model for {name} {asked}",
+            )
+
+
+def _bounds(max_positions: int, batch: Batch, options: PredictOptions) -> IterationBounds:
+    """What the user set; else the next power of two, so that a grid to fill is no larger than it must be.
+
+    A model that does not say how long its contexts may be (0) is not cut.
+    """
     longest = batch.longest_context
-    if options.max_model_len is None and longest > facts.max_positions:
+    if options.max_model_len is None and max_positions and longest > max_positions:
         raise ServingSimError(
             f"a request of {longest} tokens",
             code="E_LIMIT",
-            known=f"the model's max_position_embeddings is {facts.max_positions}",
+            known=f"the model's max_position_embeddings is {max_positions}",
             hint="shorten it, or set --max-model-len if the model really serves that much",
         )
     return IterationBounds(
         max_num_tokens=options.max_num_tokens or _next_power(batch.num_tokens),
         max_num_seqs=options.max_num_seqs or _next_power(batch.num_requests),
-        max_model_len=options.max_model_len or min(_next_power(longest), facts.max_positions),
+        max_model_len=options.max_model_len
+        or min(_next_power(longest), max_positions or _next_power(longest)),
     )
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from servingsim.archs.facts import DenseFacts
+    from servingsim.archs.table_model import TableModel
     from servingsim.sim.options import PredictOptions
     from servingsim.sim.report import PredictReport
     from servingsim.timing.batch import Batch
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def predict(
-    facts: DenseFacts,
+    model: DenseFacts | TableModel,
     batch: Batch,
     source: TimingSource,
     options: PredictOptions,
@@ -28,7 +29,7 @@ def predict(
     """Predict one iteration of a model.
 
     Args:
-        facts: The model, from `archs.hf_config.read_facts`.
+        model: A dense decoder's facts, from `archs.hf_config.read_facts`, or any other model as a table.
         batch: The iteration.
         source: Where kernel times come from.
         options: Device, stack, parallelism, limits.
@@ -37,6 +38,6 @@ def predict(
     Raises:
         ServingSimError: The partition, batch or version does not fit, or a kernel cannot be priced.
     """
-    evaluated = evaluate(facts, batch, source, options)
+    evaluated = evaluate(model, batch, source, options)
     missing = missing_kernels(evaluated.logs)
     return tell(evaluated, source, options, [(each, command(each)) for each in missing])

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from servingsim.archs.kv import kv_facts
-from servingsim.sim.necessary import bound, necessary
 from servingsim.sim.op_rows import op_row
 from servingsim.sim.report import (
     HOST_NOT_MODELLED,
     BatchFacts,
     HostFacts,
-    MemoryFacts,
     MissingRows,
     OpRow,
     PredictReport,
@@ -24,12 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from servingsim.archs.dense import DenseArch
+    from servingsim.archs.table_arch import TableArch
     from servingsim.bounds.dense import Bound
     from servingsim.sim.evaluate import Evaluated
     from servingsim.sim.missing import MissingKernel
     from servingsim.sim.options import PredictOptions
+    from servingsim.sim.views import ModelView
     from servingsim.timing.batch import Batch
-    from servingsim.timing.source import DeviceSpec, HostOverhead, TimingSource
+    from servingsim.timing.source import HostOverhead, TimingSource
 
 HOW_TO_VALIDATE = (
     "time real iterations of this model with the same stack on the same device and compare them; "
@@ -38,7 +37,7 @@ HOW_TO_VALIDATE = (
 
 
 def tell(
-    evaluated: Evaluated,
+    evaluated: Evaluated[DenseArch | TableArch],
     source: TimingSource,
     options: PredictOptions,
     missing: Sequence[tuple[MissingKernel, str]],
@@ -51,14 +50,14 @@ def tell(
         options: What was asked.
         missing: Rows to measure, each with the command for it.
     """
-    arch, batch, kernels_ms = evaluated.arch, evaluated.batch, evaluated.kernels_ms
+    view, batch, kernels_ms = evaluated.view, evaluated.batch, evaluated.kernels_ms
     device = source.device(options.device)
     ops = _op_rows(evaluated)
     host = source.host_overhead(options.device, options.stack.name)
-    host_ms = _host_ms(host, arch.facts.num_layers)
-    limit = bound(arch, batch, device)
+    host_ms = _host_ms(host, view.num_layers)
+    limit = view.bound(batch, device)
     return PredictReport(
-        subject=_subject(arch, options, evaluated.site.version),
+        subject=_subject(view, options, evaluated.site.version),
         batch=_batch_facts(batch),
         iteration_ms=kernels_ms + (host_ms or 0.0),
         kernels_ms=kernels_ms,
@@ -68,7 +67,7 @@ def tell(
         bound_by=_bound_by(limit),
         flops=sum(row.flops for row in ops),
         bytes_moved=sum(row.bytes_moved for row in ops),
-        necessary_flops=necessary(arch, batch).flops,
+        necessary_flops=view.necessary_flops(batch),
         coverage=_all_flags(ops),
         uncovered_share=sum(row.share for row in ops if row.coverage),
         validated_error=options.validated_error,
@@ -76,13 +75,13 @@ def tell(
         tpot_note=_tpot_note(batch),
         ops=ops,
         missing=[_missing_rows(each, command) for each, command in missing],
-        unpriced=_unpriced(options),
-        memory=_memory(arch, batch, device, options.utilisation),
+        unpriced=[*_unpriced(options), *view.unpriced],
+        memory=view.memory(batch, device, options.utilisation),
         limits_origin=device.limits_origin,
     )
 
 
-def _op_rows(evaluated: Evaluated) -> list[OpRow]:
+def _op_rows(evaluated: Evaluated[DenseArch | TableArch]) -> list[OpRow]:
     """Slots that the batch launches at all."""
     pairs = zip(evaluated.logs, evaluated.arch.flat.repetitions().tolist(), strict=True)
     return [
@@ -90,17 +89,18 @@ def _op_rows(evaluated: Evaluated) -> list[OpRow]:
     ]
 
 
-def _subject(arch: DenseArch, options: PredictOptions, version: str) -> Subject:
+def _subject(view: ModelView, options: PredictOptions, version: str) -> Subject:
+    dtype, gemm_dtype, kv_dtype = view.dtypes
     return Subject(
-        model_type=arch.facts.model_type,
-        parameters=arch.facts.parameters,
+        model_type=view.model_type,
+        parameters=view.parameters,
         device=options.device,
-        tp=arch.rank.tp,
+        tp=view.tp,
         stack=options.stack.name,
         stack_version=version,
-        dtype=arch.rank.dtype,
-        gemm_dtype=arch.rank.gemm_dtype,
-        kv_dtype=arch.rank.kv_dtype,
+        dtype=dtype,
+        gemm_dtype=gemm_dtype,
+        kv_dtype=kv_dtype,
     )
 
 
@@ -162,15 +162,3 @@ def _missing_rows(missing: MissingKernel, command: str) -> MissingRows:
 def _unpriced(options: PredictOptions) -> list[Unpriced]:
     there = [each for each in options.stack.unpriced if options.tp >= each.from_tp]
     return [Unpriced(name=each.name, reason=each.reason) for each in there]
-
-
-def _memory(arch: DenseArch, batch: Batch, device: DeviceSpec, utilisation: float) -> MemoryFacts:
-    found = kv_facts(arch.facts, arch.rank, device.memory_bytes, utilisation=utilisation)
-    return MemoryFacts(
-        weight_bytes=found.weight_bytes,
-        kv_bytes_per_token=found.bytes_per_token,
-        kv_sliding_bytes_per_request=found.sliding_bytes_per_request,
-        kv_capacity_tokens=found.capacity_tokens,
-        utilisation=utilisation,
-        fits=batch.context_tokens <= found.capacity_tokens,
-    )

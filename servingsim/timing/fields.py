@@ -16,6 +16,10 @@ Width = Annotated[int, Field(strict=True, ge=1, le=2**24)]
 """A model dimension in elements (the largest vocabularies have 2**18)."""
 Heads = Annotated[int, Field(strict=True, ge=1, le=2**12)]
 HeadDim = Annotated[int, Field(strict=True, ge=1, le=2**12)]
+LatentWidth = Annotated[int, Field(strict=True, ge=1, le=2**14)]
+"""A latent of all keys and values of a token (512 in the models that have one)."""
+StateWidth = Annotated[int, Field(strict=True, ge=1, le=2**12)]
+"""State elements for each channel of a recurrent layer (64 to 256)."""
 Experts = Annotated[int, Field(strict=True, ge=1, le=2**12)]
 Ranks = Annotated[int, Field(strict=True, ge=1, le=2**14)]
 RanksOfGroup = Annotated[int, Field(strict=True, ge=2, le=2**14)]
@@ -36,7 +40,20 @@ KvTokens = Annotated[int, Field(strict=True, ge=1, le=2**32)]
 MessageBytes = Annotated[int, Field(strict=True, ge=1, le=2**36)]
 TokenBytes = Annotated[int, Field(strict=True, ge=1, le=2**26)]
 """Bytes for each token on one side of an elementwise operation."""
-ElementwiseOp = Literal["copy", "add", "mul", "silu", "silu_mul", "rope", "cat", "embedding"]
+ElementwiseOp = Literal[
+    "copy",
+    "add",
+    "mul",
+    "silu",
+    "silu_mul",
+    "rope",
+    "cat",
+    "embedding",
+    "gelu_mul",
+    "sigmoid_mul",
+    "relu2",
+    "causal_conv1d",
+]
 """The callable that an elementwise row measures; its bytes are given beside it."""
 Distribution = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.]{0,63}$")]
 """How tokens spread over experts, as the rows name it: `balanced`, `power_law_1.2`, ..."""
@@ -53,6 +70,16 @@ def whole_groups(num_heads: int, num_kv_heads: int) -> None:
     """
     if num_heads % num_kv_heads:
         raise ValueError(f"num_heads {num_heads} is no multiple of num_kv_heads {num_kv_heads}")
+
+
+def topk_fits(topk: int, num_experts: int) -> None:
+    """A token goes to different experts.
+
+    Raises:
+        ValueError: With both numbers, for pydantic.
+    """
+    if topk > num_experts:
+        raise ValueError(f"topk {topk} exceeds num_experts {num_experts}")
 
 
 def whole_elements(message_bytes: int, dtype: str) -> None:

@@ -98,6 +98,43 @@ def prefill_requests(rows: BatchRows, _width: float, coords: FloatArray, weights
     return requests
 
 
+def prefill_lengths(rows: BatchRows, _width: float, coords: FloatArray, weights: FloatArray) -> int:
+    """`(batch_size, q_len)` for each of B prefill requests, each with weight 1/B, as `prefill_requests`.
+
+    For layers whose state has one size however many tokens came before.
+    """
+    requests = len(rows.q_len)
+    for index in range(requests):
+        coords[index, 0] = requests
+        coords[index, 1] = rows.q_len[index]
+        weights[index] = 1.0 / requests
+    return requests
+
+
+def prefill_tokens(rows: BatchRows, width: float, coords: FloatArray, weights: FloatArray) -> int:
+    """New tokens of prefill requests times `width`: what only prompts pass, none in a decode step."""
+    tokens = rows.q_len.sum()
+    coords[0, 0] = tokens * width
+    weights[0] = 1.0
+    return 1 if tokens > 0 else 0
+
+
+def prefill_context(rows: BatchRows, width: float, coords: FloatArray, weights: FloatArray) -> int:
+    """Keys of the prefill requests after the iteration, times `width`: latents that are expanded for them."""
+    keys = rows.q_len.sum() + rows.prefix_len.sum()
+    coords[0, 0] = keys * width
+    weights[0] = 1.0
+    return 1 if keys > 0 else 0
+
+
+def decode_tokens(rows: BatchRows, width: float, coords: FloatArray, weights: FloatArray) -> int:
+    """Decode requests (a token each) times `width`: a step over states, products that absorb an expansion."""
+    requests = len(rows.kv_len)
+    coords[0, 0] = requests * width
+    weights[0] = 1.0
+    return 1 if requests > 0 else 0
+
+
 def decode_requests(rows: BatchRows, _width: float, coords: FloatArray, weights: FloatArray) -> int:
     """`(batch_size, mean kv_len)` of the decode requests: the bytes read are linear in the sum of lengths."""
     requests = len(rows.kv_len)
@@ -116,9 +153,23 @@ CONTEXT_TOKENS = SlotInput("context_tokens", COUNT, "one", context_tokens)
 PREFILL_REQUESTS = SlotInput(
     "prefill_requests", ("batch_size", "q_len", "prefix_len"), "prefill", prefill_requests
 )
+PREFILL_LENGTHS = SlotInput("prefill_lengths", ("batch_size", "q_len"), "prefill", prefill_lengths)
+PREFILL_TOKENS = SlotInput("prefill_tokens", COUNT, "one", prefill_tokens)
+PREFILL_CONTEXT = SlotInput("prefill_context", COUNT, "one", prefill_context)
+DECODE_TOKENS = SlotInput("decode_tokens", COUNT, "one", decode_tokens)
 DECODE_REQUESTS = SlotInput("decode_requests", ("batch_size", "kv_len"), "one", decode_requests)
 
-SLOT_INPUTS = (TOTAL_TOKENS, SAMPLED_POSITIONS, CONTEXT_TOKENS, PREFILL_REQUESTS, DECODE_REQUESTS)
+SLOT_INPUTS = (
+    TOTAL_TOKENS,
+    SAMPLED_POSITIONS,
+    CONTEXT_TOKENS,
+    PREFILL_REQUESTS,
+    PREFILL_LENGTHS,
+    PREFILL_TOKENS,
+    PREFILL_CONTEXT,
+    DECODE_TOKENS,
+    DECODE_REQUESTS,
+)
 """The closed set; a member's index is its code in compiled loops."""
 
 

@@ -67,11 +67,11 @@ def partition(whole: DecoderShape, tp: int, stack: Stack) -> DecoderShape:
     vocab_size = math.ceil(whole.vocab_size / stack.vocab_multiple) * stack.vocab_multiple
     return DecoderShape(
         hidden_size=whole.hidden_size,
-        num_heads=_divided(whole.num_heads, tp, "num_attention_heads"),
+        num_heads=divided(whole.num_heads, tp, "num_attention_heads"),
         num_kv_heads=kv_heads_per_rank(whole.num_kv_heads, tp),
         head_dim=whole.head_dim,
-        intermediate_size=_divided(whole.intermediate_size, tp, "intermediate_size"),
-        vocab_size=_divided(vocab_size, tp, f"vocab_size padded to {stack.vocab_multiple},"),
+        intermediate_size=divided(whole.intermediate_size, tp, "intermediate_size"),
+        vocab_size=divided(vocab_size, tp, f"vocab_size padded to {stack.vocab_multiple},"),
         qk_norm=whole.qk_norm,
         dtype=whole.dtype,
         gemm_dtype=whole.gemm_dtype,
@@ -97,7 +97,12 @@ def kv_heads_per_rank(num_kv_heads: int, tp: int) -> int:
     )
 
 
-def _divided(value: int, tp: int, name: str) -> int:
+def divided(value: int, tp: int, name: str) -> int:
+    """A number over tp ranks, which have to share it without a rest.
+
+    Raises:
+        ServingSimError: It does not divide, with both numbers.
+    """
     if value % tp:
         raise ServingSimError(
             f"{name} {value} cannot be divided by tp {tp}", known=f"tp that divides {value}", path="tp"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from servingsim.timing.coverage import OnMissing
     from servingsim.timing.fields import ElementwiseOp
     from servingsim.timing.slot_inputs import SlotInput
-    from servingsim.timing.source import TimingSource
+    from servingsim.timing.source import ArgValue, TimingSource
     from servingsim.worklets.bounds import IterationBounds
     from servingsim.worklets.partition import DecoderShape
     from servingsim.worklets.stack import Stack
@@ -55,7 +55,7 @@ class BuildSite:
     def gemm(self, name: str, *, n: int, k: int, dtype: Dtype, sampled_only: bool = False) -> Op:
         """A linear layer over all new tokens, or over the sampled positions only."""
         max_m = self.bounds.max_num_seqs if sampled_only else self.bounds.max_num_tokens
-        kernel = self._kernel(name, SINGLE_GEMM, n=n, k=k, dtype=dtype, max_m=max_m)
+        kernel = self.kernel(name, SINGLE_GEMM, n=n, k=k, dtype=dtype, max_m=max_m)
         return Op(name, kernel, SAMPLED_POSITIONS if sampled_only else TOTAL_TOKENS)
 
     def norm(
@@ -63,7 +63,7 @@ class BuildSite:
     ) -> Op:
         """An RMSNorm over `rows` rows of `hidden_size` for each new token."""
         most = self.bounds.max_num_tokens * rows
-        kernel = self._kernel(name, RMS_NORM, hidden_size=hidden_size, dtype=dtype, max_num_tokens=most)
+        kernel = self.kernel(name, RMS_NORM, hidden_size=hidden_size, dtype=dtype, max_num_tokens=most)
         return Op(name, kernel, TOTAL_TOKENS, width=rows, hosts=hosts)
 
     def elementwise(
@@ -89,7 +89,7 @@ class BuildSite:
             launches: Identical launches in a row.
         """
         whole_context = slot_input is CONTEXT_TOKENS
-        kernel = self._kernel(
+        kernel = self.kernel(
             name,
             ELEMENTWISE,
             op=op,
@@ -104,7 +104,7 @@ class BuildSite:
         """The sum over ranks of `elements` for each new token, an op of its own (INV-6.1)."""
         token_bytes = elements * dtype_bytes(dtype)
         most = round(self.bounds.max_num_tokens * token_bytes)
-        kernel = self._kernel(name, ALL_REDUCE, num_ranks=num_ranks, dtype=dtype, max_message_bytes=most)
+        kernel = self.kernel(name, ALL_REDUCE, num_ranks=num_ranks, dtype=dtype, max_message_bytes=most)
         return Op(name, kernel, TOTAL_TOKENS, width=token_bytes)
 
     def attention(self, name: str, rank: DecoderShape, window_size: int) -> DenseAttention:
@@ -126,7 +126,7 @@ class BuildSite:
         )
         return DenseAttention.build(name, config, self.source, on_missing=self.on_missing)
 
-    def _kernel(self, name: str, kind: KernelKind[Any, Any], **fields: int | str) -> Kernel:
+    def kernel(self, name: str, kind: KernelKind[Any, Any], **fields: ArgValue) -> Kernel:
         """A kernel of this site; what its Config does not allow is refused under the op's name."""
         routed = {"gpu_name": self.device, "backends": self._candidates(kind.kind, str(fields.get("op", "")))}
         config = parse(kind.config, routed | fields, where=f"{name} ({kind.kind})")

@@ -1,106 +1,170 @@
-"""A measured kernel summary, read: a JSON list, or what `nsys stats --report cuda_gpu_kern_sum --format csv` prints."""
+"""A capture as placing needs it: totals by kernel, and where the file has them, the launches of each step in order."""
 
 from __future__ import annotations
 
-import csv
-import json
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict, Field
+import numpy as np
 
-from servingsim.errors import ServingSimError
-from servingsim.validation import parse
+from profiling.captures.capture import KINDS
+from profiling.captures.loading import load
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-MAX_BYTES = 2**24
-MAX_KERNELS = 20_000
-Count = Annotated[int, Field(ge=0, le=2**62)]
-COLUMNS = {
-    "name": ("name", "kernel_name"),
-    "calls": ("instances", "calls", "call_count"),
-    "total_ns": ("total time (ns)", "total_ns", "total_time_ns"),
-    "phase": ("phase",),
-}
-"""Our field by the names that exporters give it."""
+    from numpy.typing import NDArray
+
+    from profiling.captures.capture import Capture
+    from profiling.captures.contract import Phase
+
+STEPPED = ("prefill", "decode", "mixed")
 
 
-class CapturedKernel(BaseModel):
-    """One kernel of one phase."""
+@dataclass(frozen=True)
+class CapturedKernel:
+    """One kernel of one phase, or the part of it that falls to one row.
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    Attributes:
+        phase: `prefill`, `decode`, `mixed`, or `unknown`.
+        name: Whole.
+        calls: Launches.
+        total_ns: Their time.
+    """
 
-    phase: str = Field("", max_length=64)
-    name: str = Field(min_length=1, max_length=4096)
-    calls: Count
-    total_ns: Count
+    phase: str
+    name: str
+    calls: int
+    total_ns: int
 
 
-def read_capture(path: Path) -> list[CapturedKernel]:
-    """Every kernel of a summary; nothing is dropped or merged.
+@dataclass(frozen=True)
+class LaunchKind:
+    """What launches have in common that cannot be told apart.
+
+    Attributes:
+        name: Of the kernel.
+        cpu_op: The host operation, empty where unknown.
+        shapes: Of its inputs, as the file writes them.
+        moves: A copy or a fill of the device, no kernel.
+    """
+
+    name: str
+    cpu_op: str = ""
+    shapes: str = ""
+    moves: bool = False
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """What one step launched on one device, in time.
+
+    Attributes:
+        phase: Of the step.
+        kinds: Index into the capture's kinds, one a launch.
+        ns: Durations; 0 where the recorded one is broken.
+        sound: Whether a duration counts.
+    """
+
+    phase: Phase
+    kinds: NDArray[np.intp]
+    ns: NDArray[np.int64]
+    sound: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Captured:
+    """A capture, read.
+
+    Attributes:
+        kernels: Totals by kernel and phase: all of the file.
+        kinds: Of the launches in the stretches.
+        stretches: Steps whose phase is known, one a device.
+        rest: Totals of what is in no stretch.
+    """
+
+    kernels: tuple[CapturedKernel, ...]
+    kinds: tuple[LaunchKind, ...] = ()
+    stretches: tuple[Stretch, ...] = ()
+    rest: tuple[CapturedKernel, ...] = ()
+
+    @property
+    def total_ns(self) -> int:
+        """All time that counts."""
+        return sum(kernel.total_ns for kernel in self.kernels)
+
+
+def read_capture(path: Path) -> Captured:
+    """Read a capture of any format.
 
     Raises:
-        ServingSimError: E_LIMIT, it is too large; E_INPUT, it is neither form, or a line of it is damaged.
+        ServingSimError: As `profiling.captures.loading.load`.
     """
-    if not path.is_file() or path.stat().st_size > MAX_BYTES:
-        raise ServingSimError(
-            "no kernel summary" if not path.is_file() else f"{path.stat().st_size} bytes",
-            code="E_LIMIT" if path.is_file() else "E_INPUT",
-            known=f"a file of at most {MAX_BYTES} bytes",
-            path=str(path),
-            hint="give a summary by kernel, not the trace: nsys stats --report cuda_gpu_kern_sum --format csv",
-        )
-    text = path.read_text(encoding="utf-8", errors="replace")
-    rows = _json(text, path) if text.lstrip().startswith("[") else _csv(text, path)
-    if len(rows) > MAX_KERNELS:
-        raise ServingSimError(
-            f"{len(rows)} kernels", code="E_LIMIT", known=f"at most {MAX_KERNELS}", path=str(path)
-        )
-    found = [
-        parse(CapturedKernel, row, where=f"{path}: kernel {index}") for index, row in enumerate(rows, start=1)
-    ]
-    if not sum(kernel.total_ns for kernel in found):
-        raise ServingSimError("a capture without kernel time", path=str(path), hint="capture a steady phase")
-    return found
+    return captured(load(path))
 
 
-def _json(text: str, path: Path) -> list[object]:
-    try:
-        rows = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ServingSimError(f"is not JSON: {error}", path=str(path)) from error
-    return list(rows)
-
-
-def _csv(text: str, path: Path) -> list[object]:
-    """Lines after the header, wherever that stands: tools print progress before it, other reports after."""
-    lines = text.splitlines()
-    start, columns = next(
-        ((index, found) for index, line in enumerate(lines) if (found := _columns(line))), (None, {})
+def captured(capture: Capture) -> Captured:
+    """What placing needs of a capture."""
+    kernels = tuple(
+        CapturedKernel(each.phase, each.name, each.calls, each.total_ns) for each in capture.totals
     )
-    if start is None:
-        raise ServingSimError(
-            "has no header with a name, a count and a total in ns",
-            path=str(path),
-            known="JSON [{phase, name, calls, total_ns}], or CSV of cuda_gpu_kern_sum",
+    if not len(capture.launches):
+        return Captured(kernels, rest=kernels)
+    of_launch, kinds = _kinds(capture)
+    stepped = [step.index for step in capture.steps if step.phase in STEPPED]
+    inside = np.isin(capture.launches.step, stepped)
+    stretches = _stretches(capture, of_launch, inside)
+    return Captured(kernels, kinds, stretches, _rest(capture, of_launch, kinds, ~inside))
+
+
+def _kinds(capture: Capture) -> tuple[NDArray[np.intp], tuple[LaunchKind, ...]]:
+    """Kind of each launch, and the kinds."""
+    launches = capture.launches
+    keys = np.stack([launches.name, launches.cpu_op, launches.shapes, launches.kind.astype(np.int32)])
+    found, of_launch = np.unique(keys, axis=1, return_inverse=True)
+    kinds = tuple(
+        LaunchKind(
+            launches.names[name],
+            launches.cpu_ops[cpu_op],
+            launches.shape_texts[shapes],
+            KINDS[kind] != "kernel",
         )
-    end = next((at for at in range(start + 1, len(lines)) if not lines[at].strip()), len(lines))
-    return [
-        {field: _value(field, cells, at) for field, at in columns.items()}
-        for cells in csv.reader(lines[start + 1 : end], strict=False)
-    ]
+        for name, cpu_op, shapes, kind in found.T.tolist()
+    )
+    return np.asarray(of_launch, np.intp).reshape(-1), kinds
 
 
-def _columns(line: str) -> dict[str, int]:
-    """Places of our fields in a header; empty where it is none."""
-    cells = [cell.strip().strip('"').lower() for cell in next(csv.reader([line]), [])]
-    places = {field: cells.index(name) for field, names in COLUMNS.items() for name in names if name in cells}
-    return places if {"name", "calls", "total_ns"} <= set(places) else {}
+def _stretches(
+    capture: Capture, of_launch: NDArray[np.intp], inside: NDArray[np.bool_]
+) -> tuple[Stretch, ...]:
+    """Launches of each step on each device of each process. They lie in time order by device and process."""
+    launches, places = capture.launches, np.flatnonzero(inside)
+    keys = np.stack([launches.step[places], launches.process[places], launches.device[places]])
+    _, group = np.unique(keys, axis=1, return_inverse=True)
+    order = places[np.argsort(group.reshape(-1), kind="stable")]
+    ends = np.flatnonzero(np.diff(np.sort(group.reshape(-1)))) + 1
+    sound = launches.broken == 0
+    return tuple(
+        Stretch(
+            capture.steps[int(launches.step[part[0]])].phase,
+            of_launch[part],
+            np.where(sound[part], launches.duration_ns[part], 0),
+            sound[part],
+        )
+        for part in np.split(order, ends)
+        if len(part)
+    )
 
 
-def _value(field: str, cells: list[str], at: int) -> object:
-    """A cell; counts may hold thousands separators. A missing one is for the model to refuse."""
-    if at >= len(cells):
-        return None
-    return cells[at] if field in {"name", "phase"} else cells[at].replace(",", "").strip()
+def _rest(
+    capture: Capture, of_launch: NDArray[np.intp], kinds: tuple[LaunchKind, ...], outside: NDArray[np.bool_]
+) -> tuple[CapturedKernel, ...]:
+    """Totals of launches that no step of a known phase holds."""
+    launches = capture.launches
+    counted = outside & (launches.broken == 0)
+    calls = np.bincount(of_launch[counted], minlength=len(kinds))
+    ns = np.zeros(len(kinds), np.int64)
+    np.add.at(ns, of_launch[counted], launches.duration_ns[counted])
+    return tuple(
+        CapturedKernel("unknown", kinds[at].name, int(calls[at]), int(ns[at])) for at in np.flatnonzero(calls)
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -14,11 +15,18 @@ if TYPE_CHECKING:
     from profiling.model_trace import TracedOp
 
 Family = Literal[
-    "gemm", "attention", "norm", "rope", "kv_append", "activation", "pointwise", "embedding", "collective"
-]
+    "gemm", "attention", "norm", "rope", "kv_append", "activation", "pointwise", "embedding", "collective",
+    "moe", "routing", "scan", "conv",
+]  # fmt: skip
 """What a launch is by its nature: decides which verdicts an op may get and where captured kernels go."""
-HEAVY: tuple[Family, ...] = ("gemm", "attention")
+HEAVY: tuple[Family, ...] = ("gemm", "attention", "moe", "scan", "routing")
 """Bound by more than their bytes per token, so never a placeholder and never an epilogue."""
+
+Counted = Literal[
+    "tokens", "sampled", "context", "prefill", "decode", "prefill_tokens", "decode_tokens", "prefill_context"
+]
+"""What a launch grows with: new tokens, sampled positions, keys after the step, requests of one phase; new tokens of
+one phase only, or all keys of the prefill requests."""
 
 
 @dataclass(frozen=True)
@@ -26,23 +34,35 @@ class Cover:
     """Traced operations that belong to a row: all that is said has to hold.
 
     Attributes:
-        modules: Paths below the layer, or from the root outside the loop.
+        modules: Paths below the layer, or from the root outside the loop; empty with a pattern.
         aten: Operations; empty for all.
         functions: Transformers functions that call it; empty for all.
         nth: Which occurrence in its module, None for all.
         phase: `prefill` or `decode`, empty for both.
+        pattern: Regular expression of the whole path, for models that name their modules differently.
+        without: Operations that are not meant.
+        not_functions: Functions whose calls are not meant.
+        anchors: Lines of the modelling code; empty for all.
     """
 
-    modules: tuple[str, ...]
+    modules: tuple[str, ...] = ()
     aten: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
     nth: int | None = None
     phase: str = ""
+    pattern: str = ""
+    without: tuple[str, ...] = ()
+    not_functions: tuple[str, ...] = ()
+    anchors: tuple[str, ...] = ()
 
     def fits(self, op: TracedOp, nth: int, phase: str) -> bool:
         """Whether an operation is meant."""
+        named = re.fullmatch(self.pattern, op.module) if self.pattern else op.module in self.modules
         return (
-            op.module in self.modules
+            bool(named)
+            and op.aten not in self.without
+            and op.function not in self.not_functions
+            and (not self.anchors or op.anchor in self.anchors)
             and (not self.aten or op.aten in self.aten)
             and (not self.functions or op.function in self.functions)
             and (self.nth is None or self.nth == nth)
@@ -79,7 +99,7 @@ class Draft:
     verdict: Verdict
     maps_to: MapsTo
     source: str
-    counted: Literal["tokens", "sampled", "context", "prefill", "decode"] = "tokens"
+    counted: Counted = "tokens"
     width: float = 1.0
     launches: int = 1
     covers: tuple[Cover, ...] = ()
@@ -90,8 +110,11 @@ class Draft:
         """Size of one launch in a phase, 0 where it is not launched."""
         if self.counted in {"prefill", "decode"}:
             return float(phase.batch if phase.phase == self.counted else 0)
+        only, _, grows = self.counted.rpartition("_")
+        if only and only != phase.phase:
+            return 0.0
         per_request = {"tokens": phase.q_len, "sampled": 1, "context": phase.q_len + phase.context}
-        return phase.batch * per_request[self.counted] * self.width
+        return phase.batch * per_request[grows] * self.width
 
 
 @dataclass(frozen=True)

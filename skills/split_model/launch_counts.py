@@ -6,7 +6,7 @@ import statistics
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from skills.split_model.placing import EAGER
+from skills.split_model.placing_roles import EAGER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,12 @@ def _expected(drafts: Sequence[Draft]) -> Counter[str]:
 
 
 def _calls(drafts: Sequence[Draft], placement: Placement) -> Counter[str]:
-    """Calls of the kernels of each family, each kernel once."""
+    """Launches of the rows of each family; where no order tells them, calls of its kernels, each kernel once."""
+    if placement.begun:
+        by_family: Counter[str] = Counter()
+        for index, count in placement.begun.items():
+            by_family[drafts[index].family] += count
+        return by_family
     seen: set[tuple[str, int]] = set()
     found: Counter[str] = Counter()
     for index, kernels in placement.rows.items():

@@ -1,4 +1,4 @@
-"""Which model is meant: a bundled name, a file or a config in the call; and whether this split covers it."""
+"""Which model is meant: a bundled name, a file or a config in the call; and which way it is split."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ from servingsim.archs.models import bundled
 from servingsim.archs.stacks import transformers, vllm
 from servingsim.errors import ServingSimError
 from servingsim.worklets.partition import partition
+from skills.split_model.catalogue.find import catalogue_of
+from skills.split_model.general import general_model
 
 if TYPE_CHECKING:
     from servingsim.archs.facts import DenseFacts
     from servingsim.worklets.partition import DecoderShape
     from servingsim.worklets.stack import Stack
     from skills.desk import Desk
+    from skills.split_model.general import GeneralModel
     from skills.split_model.schema import SplitRequest
 
+QUANTISATION = "hf_quant_config.json"
 STACKS = {"vllm": vllm.STACK, "transformers": transformers.STACK}
 """Stacks whose launches the shipped decomposition states; read from the package alone, never from a workspace."""
 
@@ -54,38 +58,38 @@ class ModelOnStack:
         return len(facts.layer_groups) * layer + facts.embedding_parameters + facts.hidden_size
 
 
-def model_on_stack(request: SplitRequest, desk: Desk) -> ModelOnStack:
-    """Read the model and refuse what this split cannot answer, with the reason.
+def model_on_stack(request: SplitRequest, desk: Desk) -> ModelOnStack | GeneralModel:
+    """Read the model: a dense decoder on a stack that the shipped decomposition states, or any other decoder.
 
     Raises:
-        ServingSimError: E_INPUT, not exactly one model, no dense decoder, or a parallelism that a dense one has
-            not; E_NOT_FOUND, no such model, or no statement of what the stack launches.
+        ServingSimError: E_INPUT, not exactly one model, no decoder, or a parallelism that does not fit it;
+            E_NOT_FOUND, no such model, or no statement of what the stack launches.
     """
     _refuse_shapes(request)
-    if request.stack not in STACKS:
-        raise ServingSimError(
-            f"stack {request.stack!r}: what it fuses is not in the catalogue",
-            code="E_NOT_FOUND",
-            known=", ".join(STACKS),
-            hint="split for a known stack, or add a stack with the source of each fusion",
-            path="stack",
-        )
-    config, where = _config(request, desk)
-    facts = dense_facts(config, where=where, dtype=None if request.dtype == "auto" else request.dtype)
-    stack, whole = (
-        STACKS[request.stack],
-        whole_shape(facts, None if request.kv_dtype == "auto" else request.kv_dtype),
-    )
+    catalogue_of(request.stack)
+    config, where, quantisation = _config(request, desk)
+    facts = _dense(request, config, where)
+    if facts is None or request.ep != 1:
+        return general_model(request, config, where, quantisation)
+    kv_dtype = None if request.kv_dtype == "auto" else request.kv_dtype
+    stack, whole = STACKS[request.stack], whole_shape(facts, kv_dtype)
     return ModelOnStack(config, facts, partition(whole, request.tp, stack), partition(whole, 1, stack), stack)
 
 
+def _dense(request: SplitRequest, config: dict[str, Any], where: str) -> DenseFacts | None:
+    """Facts of a dense decoder; None where the model is none, and the general way says what is wrong, if it is."""
+    if request.stack not in STACKS:
+        return None
+    try:
+        return dense_facts(config, where=where, dtype=None if request.dtype == "auto" else request.dtype)
+    except ServingSimError:
+        return None
+
+
 def _refuse_shapes(request: SplitRequest) -> None:
-    for name, value, reason in (
-        ("pp", request.pp, "layers on several ranks are equal: split one rank with pp 1"),
-        ("ep", request.ep, "a dense decoder has no experts to spread"),
-    ):
-        if value != 1:
-            raise ServingSimError(f"{name} {value}: {reason}", known=f"{name} 1", path=name)
+    if request.pp != 1:
+        reason = "layers on several ranks are equal: split one rank with pp 1"
+        raise ServingSimError(f"pp {request.pp}: {reason}", known="pp 1", path="pp")
     labels = [phase.label for phase in request.phases]
     if len(set(labels)) != len(labels):
         raise ServingSimError("a phase is given twice", path="phases", hint="give each shape once")
@@ -96,19 +100,22 @@ def _refuse_shapes(request: SplitRequest) -> None:
             )
 
 
-def _config(request: SplitRequest, desk: Desk) -> tuple[dict[str, Any], str]:
+def _config(request: SplitRequest, desk: Desk) -> tuple[dict[str, Any], str, dict[str, Any] | None]:
+    """The config, where it is from, and the quantisation file beside it."""
     if bool(request.model) == bool(request.config):
         given = "both" if request.model else "neither"
         raise ServingSimError(
             f"give either model or config, {given} was given", path="model", known="one of the two"
         )
     if request.config:
-        return dict(request.config), "config"
+        return dict(request.config), "config", None
     named = bundled().get(request.model.lower())
     if named is None and "/" not in request.model and not request.model.endswith(".json"):
         _refuse_name(request.model, desk)
     path = named or desk.readable(request.model, what="model")
-    return json_object(path / "config.json" if path.is_dir() else path), request.model
+    file = path / "config.json" if path.is_dir() else path
+    beside = file.parent / QUANTISATION
+    return json_object(file), request.model, json_object(beside) if beside.is_file() else None
 
 
 def _refuse_name(name: str, desk: Desk) -> None:

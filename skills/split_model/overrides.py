@@ -27,6 +27,7 @@ FUSING = {
     "embedding": r"embed",
     "pointwise": r"quant|mul|add|scale",
     "collective": r"reduce|gather",
+    "conv": r"conv",
 }
 """What the name of a kernel that does such an op beside another must say: by the op's family."""
 HOSTS = {"norm": r"norm", "attention": r"attn|attention|flash|fmha|mha", "gemm": r"gemm|qkv|linear"}

@@ -12,6 +12,18 @@ if TYPE_CHECKING:
 COUNTING_DTYPES = {"int64", "int32", "bool"}
 
 
+LAYOUT = (
+    "aten.clone", "aten._to_copy", "aten.copy_", "aten.contiguous", "aten.constant_pad_nd", "aten.slice_scatter",
+)  # fmt: skip
+MADE = (
+    "aten.zeros", "aten.ones", "aten.full", "aten.empty", "aten.arange", "aten.zeros_like", "aten.ones_like",
+    "aten.full_like", "aten.empty_like", "aten.new_zeros", "aten.new_empty", "aten.new_full", "aten.fill_",
+    "aten.scalar_tensor", "aten.eye", "aten.zero_",
+)  # fmt: skip
+CAST = "cast or layout of the eager code: HF eager shows math, no launch of this stack"
+FILLED = "alloc or fill"
+
+
 def prepared(op: TracedOp, stack: str) -> str:
     """The reason why an operation is plumbing; empty where it is none, and a row has to have it.
 
@@ -20,7 +32,20 @@ def prepared(op: TracedOp, stack: str) -> str:
     """
     if op.layer >= 0:
         return ""
-    if op.module == "model.rotary_emb":
-        return ROTARY[stack]
+    if op.module.endswith("rotary_emb"):
+        return ROTARY.get(stack, ROTARY["vllm"])
     counts = op.dtype in COUNTING_DTYPES or op.anchor.startswith("masking_utils.py")
     return POSITIONS if op.module == "model" and counts else ""
+
+
+def prepared_general(op: TracedOp, stack: str) -> str:
+    """As `prepared`, for any decoder: positions and masks wherever they are made, constants, and eager casts."""
+    if op.aten.startswith("region."):
+        return ""
+    if op.aten in MADE:
+        return FILLED
+    if op.layer < 0 and (op.dtype in COUNTING_DTYPES or op.anchor.startswith(("masking_utils.py", "modeling_utils.py"))):
+        return "" if "embed" in op.module else POSITIONS
+    if "rotary_emb" in op.module:
+        return ROTARY.get(stack, ROTARY["vllm"])
+    return CAST if op.aten in LAYOUT and stack != "transformers" else ""

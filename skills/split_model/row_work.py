@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+import inspect
 from typing import TYPE_CHECKING
 
-from servingsim.timing.work import (
-    all_reduce,
-    attention_decode,
-    attention_prefill,
-    elementwise,
-    rms_norm,
-    single_gemm,
-)
-from servingsim.timing.work.amount import Work, dtype_bytes
+import servingsim.timing.work as package
+from skills.split_model.missing_work import MISSING
 from skills.split_model.schema import RowWork
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
+    from servingsim.timing.work.amount import Work
     from skills.split_model.draft import Draft
-    from skills.split_model.schema import PhaseShape
+    from skills.split_model.schema import PhaseShape, Scalar
 
 BALANCE_FLOPS_PER_BYTE = 300.0
 """FLOPs that a current accelerator computes in 16 bits while it reads a byte: orders rows without a capture."""
@@ -31,9 +27,11 @@ def row_work(draft: Draft, phase: PhaseShape) -> RowWork:
     if not launched(draft, phase):
         return RowWork(flops=0.0, bytes=0.0)
     count = draft.count(phase)
+    maps_to = draft.maps_to
+    known = maps_to.args if _modelled(maps_to.kind) else _args_of(maps_to.until_then, maps_to.args)
     # A kernel that an agent proposes has no work model yet: what prices it until then counts.
-    model = MODELS.get(draft.maps_to.kind) or MODELS[draft.maps_to.until_then]
-    work = model(draft, count, phase)
+    model = _model(maps_to.kind if _modelled(maps_to.kind) else maps_to.until_then)
+    work = model(**_axes(draft, count, phase), **known)
     return RowWork(flops=float(work.flops) * draft.launches, bytes=float(work.bytes_moved) * draft.launches)
 
 
@@ -47,55 +45,29 @@ def cost(work: RowWork) -> float:
     return max(work.flops / BALANCE_FLOPS_PER_BYTE, work.bytes)
 
 
-def _gemm(draft: Draft, count: float, _phase: PhaseShape) -> Work:
-    return single_gemm.work(m=count, **_args(draft))
+def _axes(draft: Draft, count: float, phase: PhaseShape) -> dict[str, float]:
+    """What a kernel's axes are in a phase: requests and lengths of attention and scans, else the row's count."""
+    lengths = {
+        "batch_size": float(phase.batch),
+        "q_len": float(phase.q_len),
+        "prefix_len": float(phase.context),
+        "kv_len": float(phase.context + 1),
+    }
+    return {axis: lengths.get(axis, count) for axis in draft.maps_to.axes}
 
 
-def _norm(draft: Draft, count: float, _phase: PhaseShape) -> Work:
-    return rms_norm.work(num_tokens=count, **_args(draft))
+def _modelled(kind: str) -> bool:
+    return kind in MISSING or importlib.util.find_spec(f"{package.__name__}.{kind}") is not None
 
 
-def _add_norm(draft: Draft, count: float, _phase: PhaseShape) -> Work:
-    """Two rows in, two out, and the weight; one FLOP an element more than the norm."""
-    args = _args(draft)
-    elements, width = count * args["hidden_size"], dtype_bytes(args["dtype"])
-    return Work(5 * elements, (2 * elements + args["hidden_size"]) * width, 2 * elements * width)
+def _model(kind: str) -> Callable[..., Work]:
+    if kind in MISSING:
+        return MISSING[kind]
+    model: Callable[..., Work] = importlib.import_module(f"{package.__name__}.{kind}").work
+    return model
 
 
-def _elementwise(draft: Draft, count: float, _phase: PhaseShape) -> Work:
-    return elementwise.work(num_tokens=count, **_args(draft))
-
-
-def _all_reduce(draft: Draft, count: float, _phase: PhaseShape) -> Work:
-    return all_reduce.work(message_bytes=count, **_args(draft))
-
-
-def _all_gather(draft: Draft, count: float, _phase: PhaseShape) -> Work:
-    """Each rank sends its part and receives those of the others."""
-    return Work(0.0, count, count * (_args(draft)["num_ranks"] - 1))
-
-
-def _prefill(draft: Draft, count: float, phase: PhaseShape) -> Work:
-    return attention_prefill.work(
-        batch_size=count, q_len=phase.q_len, prefix_len=phase.context, **_args(draft)
-    )
-
-
-def _decode(draft: Draft, count: float, phase: PhaseShape) -> Work:
-    return attention_decode.work(batch_size=count, kv_len=phase.context + 1, **_args(draft))
-
-
-def _args(draft: Draft) -> dict[str, Any]:
-    return dict(draft.maps_to.args)
-
-
-MODELS: dict[str, Callable[[Draft, float, PhaseShape], Work]] = {
-    "single_gemm": _gemm,
-    "rms_norm": _norm,
-    "fused_add_rms_norm": _add_norm,
-    "elementwise": _elementwise,
-    "all_reduce": _all_reduce,
-    "all_gather": _all_gather,
-    "attention_prefill": _prefill,
-    "attention_decode": _decode,
-}
+def _args_of(kind: str, args: dict[str, Scalar]) -> dict[str, Scalar]:
+    """Those of a new kernel's args that the kind standing for it takes too."""
+    taken = inspect.signature(_model(kind)).parameters
+    return {name: value for name, value in args.items() if name in taken}

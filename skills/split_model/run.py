@@ -6,27 +6,35 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skills.split_model import criteria
-from skills.split_model.agreement import agreement
-from skills.split_model.architecture import facts_of, reference_of
-from skills.split_model.capture import CapturedKernel, read_capture
-from skills.split_model.dense_table import dense_drafts
+from skills.split_model.capture import Captured, read_capture
 from skills.split_model.draft import Draft, match
+from skills.split_model.found import found_rows
+from skills.split_model.general import GeneralModel
 from skills.split_model.handoff import handoffs_of
 from skills.split_model.kinds import known_kinds
 from skills.split_model.launch_counts import doubtful_families
 from skills.split_model.launches import SAMPLING
-from skills.split_model.model_input import ModelOnStack, model_on_stack
+from skills.split_model.model_input import model_on_stack
 from skills.split_model.overrides import Judged, judge
 from skills.split_model.placing import Placement, place
-from skills.split_model.prepared import prepared
+from skills.split_model.placing_order import layer_order
 from skills.split_model.schema import Placed, SplitReport, SplitRequest, TraceInfo
 from skills.split_model.table import Sources, estimated_shares, plumbing_of, table_of
-from skills.split_model.tracing import Traced, traced
+from skills.split_model.ways import (
+    architecture_criteria,
+    architecture_of,
+    aside_of,
+    drafts_of,
+    figures_of,
+    trace_of,
+)
 
 if TYPE_CHECKING:
     from profiling.model_trace import TracedOp
     from skills.desk import Desk
     from skills.split_model.kinds import KnownKinds
+    from skills.split_model.model_input import ModelOnStack
+    from skills.split_model.tracing import Traced
     from skills.watch import Watch
 
 
@@ -43,7 +51,7 @@ class Split:
         aside: Traced operations that prepare and account, with the reason.
     """
 
-    model: ModelOnStack
+    model: ModelOnStack | GeneralModel
     known: KnownKinds
     judged: Judged
     undivided: tuple[Draft, ...]
@@ -66,7 +74,7 @@ def run(request: SplitRequest, desk: Desk, watch: Watch, *, fresh: bool = False)
     """
     model = model_on_stack(request, desk)
     watch.progress(0, 3, "tracing the model on the meta device")
-    found = traced(model, request.shapes, desk, fresh=fresh)
+    found = trace_of(model, request.shapes, desk, fresh=fresh)
     watch.check()
     watch.progress(1, 3, "assigning every operation its home")
     split = _split(request, model, found, desk)
@@ -74,13 +82,17 @@ def run(request: SplitRequest, desk: Desk, watch: Watch, *, fresh: bool = False)
     return _report(request, split)
 
 
-def _split(request: SplitRequest, model: ModelOnStack, found: Traced, desk: Desk) -> Split:
+def _split(request: SplitRequest, model: ModelOnStack | GeneralModel, found: Traced, desk: Desk) -> Split:
     known, phases = known_kinds(desk), {phase.phase for phase in request.shapes}
-    capture = read_capture(desk.readable(request.capture, what="capture")) if request.capture else []
-    judged = judge(dense_drafts(model, phases, known.args), request.overrides, known.args, capture)
-    costly, aside = _costly(found, model.stack.name)
+    capture = read_capture(desk.readable(request.capture, what="capture")) if request.capture else None
+    costly, aside = _costly(model, found, request.stack)
     labels = {phase.label: phase.phase for phase in request.shapes}
-    placement, eager = _placement(request, judged, capture), request.stack == "transformers"
+    rows = drafts_of(model, phases, known.args)
+    beyond: list[Draft] = []
+    if isinstance(model, GeneralModel):
+        beyond = found_rows(model, match(rows, costly, found.classes, labels), found.classes, request.shapes)
+    judged = judge([*rows, *beyond], request.overrides, known.args, capture.kernels if capture else ())
+    placement, eager = _placement(request, model, judged, capture), request.stack == "transformers"
     sources = Sources(
         drafts=judged.drafts,
         phases=request.shapes,
@@ -90,36 +102,43 @@ def _split(request: SplitRequest, model: ModelOnStack, found: Traced, desk: Desk
         evidence=judged.evidence,
         doubtful=doubtful_families(judged.drafts, placement, eager=eager) if placement else {},
     )
-    undivided = tuple(dense_drafts(model.undivided, phases, known.args))
+    undivided = tuple(drafts_of(model.undivided, phases, known.args))
     return Split(model, known, judged, undivided, sources, aside)
 
 
-def _costly(found: Traced, stack: str) -> tuple[list[TracedOp], tuple[tuple[TracedOp, str], ...]]:
+def _costly(
+    model: ModelOnStack | GeneralModel, found: Traced, stack: str
+) -> tuple[list[TracedOp], tuple[tuple[TracedOp, str], ...]]:
     """Operations that a row has to have, and those that prepare and account."""
     ops = [op for op in (found.trace.ops if found.trace else ()) if not op.view and op.bytes_moved]
-    aside = tuple((op, reason) for op in ops if (reason := prepared(op, stack)))
+    aside = tuple((op, reason) for op in ops if (reason := aside_of(model, op, stack)))
     named = {id(op) for op, _ in aside}
     return [op for op in ops if id(op) not in named], aside
 
 
-def _placement(request: SplitRequest, judged: Judged, capture: list[CapturedKernel]) -> Placement | None:
-    if not capture:
+def _placement(
+    request: SplitRequest, model: ModelOnStack | GeneralModel, judged: Judged, capture: Captured | None
+) -> Placement | None:
+    if capture is None:
         return None
     kinds = {"": request.shapes} | {
         kind: [each for each in request.shapes if each.phase == kind] for kind in ("prefill", "decode")
     }
     costs = {kind: estimated_shares(judged.drafts, phases) for kind, phases in kinds.items() if phases}
     eager = request.stack == "transformers"
-    return place(capture, judged.drafts, costs, judged.evidence, eager=eager)
+    order = layer_order(model.facts)
+    return place(capture, judged.drafts, costs, judged.evidence, eager=eager, order=order)
 
 
 def _report(request: SplitRequest, split: Split) -> SplitReport:
-    sources, facts, reference = split.sources, facts_of(split.model), reference_of(split.model)
+    sources, (facts, reference) = split.sources, architecture_of(split.model)
     rows = table_of(sources)
-    figures = agreement(split.model, sources.drafts, split.undivided, request.shapes, sources.found)
+    figures = figures_of(
+        split.model, sources.drafts, split.undivided, request.shapes, sources.found, split.known.args
+    )
     capture, decisions = criteria.capture_or_word(request)
     checks = [
-        criteria.architecture(facts, sources, split.model.traced_parameters),
+        *architecture_criteria(split.model, facts, sources),
         criteria.reference(reference),
         criteria.math_trace(sources),
         criteria.homes(rows),

@@ -156,20 +156,32 @@ class Placed(Part):
     ns: int = 0
 
 
+class NamedDifference(Part):
+    """Why a figure of the table is not the accountant's, and by how much it has to be another."""
+
+    figure: str
+    amount: float = Field(description="what the table has more")
+    reason: str
+
+
 class Agreement(Part):
     """Totals of the table for one phase, beside those of an accountant that does not look at it, and of the trace."""
 
     phase: str
     tolerance: float
     table: dict[str, float]
-    accountant: dict[str, float] = Field(description="servingsim/bounds/dense.py")
+    accountant: dict[str, float] = Field(description="servingsim/bounds")
     trace: dict[str, float] = Field(description="of the undivided model; empty where not traced")
+    named: list[NamedDifference] = Field(default=[], description="differences that are known, and checked")
 
     @property
     def pairs(self) -> list[tuple[str, float, float]]:
-        """Every figure that is compared: its name, ours, the other."""
+        """Every figure that is compared: its name, ours, the other with what is known to differ."""
         others = [*self.accountant.items(), *self.trace.items()]
-        return [(f"{self.phase} {name}", self.table[name], value) for name, value in others]
+        return [
+            (f"{self.phase} {name}", self.table[name], value + self.named_amount(name))
+            for name, value in others
+        ]
 
     @property
     def off(self) -> list[str]:
@@ -179,6 +191,10 @@ class Agreement(Part):
             for name, ours, other in self.pairs
             if not abs(ours - other) <= self.tolerance * max(abs(other), 1.0)
         ]
+
+    def named_amount(self, figure: str) -> float:
+        """What the table is known to have more of a figure."""
+        return sum(each.amount for each in self.named if each.figure == figure)
 
 
 class HandOff(Part):

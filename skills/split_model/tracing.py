@@ -10,14 +10,15 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from profiling.model_trace import ModelTrace, TracePhase, trace_from, trace_model
+from profiling.model_trace import ModelTrace, TracePhase, trace_any, trace_from, trace_model
 from servingsim.errors import ServingSimError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from skills.desk import Desk
+    from skills.split_model.general import GeneralModel
     from skills.split_model.model_input import ModelOnStack
     from skills.split_model.schema import PhaseShape
 
@@ -27,7 +28,6 @@ CONFIG_FIELDS = (
     "rms_norm_eps", "rope_theta", "rope_scaling", "rope_parameters", "use_sliding_window", "sliding_window",
 )  # fmt: skip
 """What the math depends on. The rest of a config (code to load, quantisation, identifiers) is left out."""
-SOURCES = ("model_trace.py", "model_trace_worker.py", "model_trace_recorder.py")
 
 
 @dataclass(frozen=True)
@@ -58,29 +58,76 @@ def traced(model: ModelOnStack, phases: Sequence[PhaseShape], desk: Desk, *, fre
     classes = tuple(group.name for group in groups)
     wanted: dict[str, Any] = {
         "config": _config(model),
-        "phases": [
-            {"name": each.label, "batch": each.batch, "q_len": each.q_len, "context": each.context}
-            for each in phases
-        ],
+        "phases": _phases(phases),
         "dtype": model.facts.dtype,
         "windows": [group.window_size for group in groups],
     }
+    return _through(
+        wanted,
+        desk,
+        lambda phases: trace_model(
+            wanted["config"], phases, dtype=wanted["dtype"], windows=wanted["windows"]
+        ),
+        lambda _trace: classes,
+        fresh=fresh,
+    )
+
+
+def traced_whole(
+    model: GeneralModel, phases: Sequence[PhaseShape], desk: Desk, *, fresh: bool = False
+) -> Traced:
+    """Trace any model in its whole depth, one layer of each class kept; its classes are the facts' own.
+
+    Args:
+        model: The model.
+        phases: What to run.
+        desk: Where traces are kept.
+        fresh: Trace again, whatever is kept.
+    """
+    dtype = model.facts.dtype if model.facts.dtype in TRACED_DTYPES else "bf16"
+    wanted: dict[str, Any] = {"config": model.config, "phases": _phases(phases), "dtype": dtype, "whole": True}
+    names = {index: layer.name for layer in model.facts.layers for index in layer.indices}
+
+    def classes(trace: ModelTrace) -> tuple[str, ...]:
+        """By layer index, as operations name it."""
+        depth = max((op.layer for op in trace.ops), default=-1) + 1
+        return tuple(names.get(index, "") for index in range(depth))
+
+    return _through(
+        wanted, desk, lambda shapes: trace_any(model.config, shapes, dtype=dtype), classes, fresh=fresh
+    )
+
+
+TRACED_DTYPES = {"bf16", "fp16", "fp32"}
+
+
+def _phases(phases: Sequence[PhaseShape]) -> list[dict[str, Any]]:
+    return [
+        {"name": each.label, "batch": each.batch, "q_len": each.q_len, "context": each.context}
+        for each in phases
+    ]
+
+
+def _through(
+    wanted: dict[str, Any],
+    desk: Desk,
+    run: Callable[[list[TracePhase]], ModelTrace],
+    classes: Callable[[ModelTrace], tuple[str, ...]],
+    *,
+    fresh: bool,
+) -> Traced:
+    """What is kept of the same trace, or a new one, kept in turn."""
     file = desk.state / "traces" / f"{_key(wanted)}.json"
     kept = None if fresh else _kept(file)
     if kept is not None:
-        return Traced(kept, classes)
+        return Traced(kept, classes(kept))
     try:
-        trace = trace_model(
-            wanted["config"],
-            [TracePhase(**each) for each in wanted["phases"]],
-            dtype=wanted["dtype"],
-            windows=wanted["windows"],
-        )
+        trace = run([TracePhase(**each) for each in wanted["phases"]])
     except ServingSimError as error:
-        return Traced(None, classes, error.what)
+        return Traced(None, (), error.what)
     if not desk.read_only:
         _keep(file, trace)
-    return Traced(trace, classes)
+    return Traced(trace, classes(trace))
 
 
 def _config(model: ModelOnStack) -> dict[str, Any]:
@@ -104,7 +151,8 @@ def _key(wanted: dict[str, Any]) -> str:
             parts.append(f"{library} {importlib.metadata.version(library)}")
     from profiling.discovery import PACKAGE_ROOT  # noqa: PLC0415 - only a path
 
-    parts.extend((PACKAGE_ROOT / "profiling" / name).read_text(encoding="utf-8") for name in SOURCES)
+    sources = sorted((PACKAGE_ROOT / "profiling").glob("model_trace*.py"))
+    parts.extend(file.read_text(encoding="utf-8") for file in sources)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:24]
 
 

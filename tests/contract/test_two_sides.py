@@ -33,7 +33,31 @@ SMALL_CONFIGS: dict[str, dict[str, Any]] = {
     "p2p": {"dtype": "fp32", "max_message_bytes": 4096},
     "fused_moe": {"hidden_size": 64, "inter_size": 32, "topk": 2, "num_experts": 8, "moe_tp_size": 2,
                   "moe_ep_size": 4, "distribution": "power_law_1.2", "dtype": "bf16", "max_num_tokens": 64},
+    "mla_prefill": {"max_num_tokens": 256, "max_batch_size": 4, "max_kv_len": 512},
+    "mla_decode": {"max_batch_size": 4, "max_kv_len": 512},
+    "gated_delta_prefill": {"num_k_heads": 2, "num_v_heads": 6, "k_head_dim": 64, "v_head_dim": 32,
+                            "dtype": "bf16", "max_num_tokens": 256, "max_batch_size": 4},
+    "gated_delta_decode": {"num_k_heads": 2, "num_v_heads": 6, "k_head_dim": 64, "v_head_dim": 32,
+                           "dtype": "bf16", "max_batch_size": 4},
+    "mamba2_prefill": {"num_heads": 8, "head_dim": 64, "state_size": 128, "num_groups": 2, "dtype": "bf16",
+                       "max_num_tokens": 256, "max_batch_size": 4},
+    "mamba2_decode": {"num_heads": 8, "head_dim": 64, "state_size": 128, "num_groups": 2, "dtype": "bf16",
+                      "max_batch_size": 4},
+    "topk_routing": {"num_experts": 8, "topk": 2, "dtype": "fp32", "max_num_tokens": 64},
+    "moe_dispatch": {"hidden_size": 64, "topk": 2, "num_experts": 8, "num_ranks": 4, "dtype": "fp8",
+                     "max_num_tokens": 64},
+    "moe_combine": {"hidden_size": 64, "topk": 2, "num_experts": 8, "num_ranks": 4, "dtype": "bf16",
+                    "max_num_tokens": 64},
 }  # fmt: skip
+LATENT = {
+    "num_heads": 8,
+    "kv_lora_rank": 64,
+    "qk_nope_head_dim": 32,
+    "qk_rope_head_dim": 16,
+    "v_head_dim": 32,
+    "dtype": "bf16",
+    "kv_dtype": "fp8",
+}
 HEADS = {
     "num_heads": 8,
     "num_kv_heads": 2,
@@ -45,7 +69,8 @@ HEADS = {
 
 
 def _config(name: str) -> Any:  # noqa: ANN401 - each kind has a Config of its own
-    fields = SMALL_CONFIGS[name] | (HEADS if name.startswith("attention") else {})
+    shared = HEADS if name.startswith("attention") else LATENT if name.startswith("mla") else {}
+    fields = SMALL_CONFIGS[name] | shared
     return kernels()[name].config(gpu_name="a device", backends=("torch",), **fields)
 
 

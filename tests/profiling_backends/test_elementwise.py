@@ -30,7 +30,17 @@ def _spec(op: str, inputs: int = 1, elements: int = ROW, tokens: int = 5) -> dic
 
 
 @pytest.mark.parametrize(
-    ("op", "inputs"), [("copy", 1), ("add", 2), ("mul", 2), ("silu", 1), ("silu_mul", 2)]
+    ("op", "inputs"),
+    [
+        ("copy", 1),
+        ("add", 2),
+        ("mul", 2),
+        ("silu", 1),
+        ("silu_mul", 2),
+        ("gelu_mul", 2),
+        ("sigmoid_mul", 2),
+        ("relu2", 1),
+    ],
 )
 def test_flat_ops_compute_what_they_are_called(prepare: Prepare, close: Close, op: str, inputs: int) -> None:
     """A callable under another's name prices every layer of a model wrongly."""
@@ -42,6 +52,9 @@ def test_flat_ops_compute_what_they_are_called(prepare: Prepare, close: Close, o
         "mul": lambda x, y: x * y,
         "silu": silu,
         "silu_mul": lambda gate, up: silu(gate) * up,
+        "gelu_mul": lambda gate, up: torch.nn.functional.gelu(gate, approximate="tanh") * up,
+        "sigmoid_mul": lambda gate, up: gate.sigmoid() * up,
+        "relu2": lambda x: x.clamp(min=0) ** 2,
     }
     call = prepare("elementwise", **_spec(op, inputs)).calls[0]
     operands = [x for x in call.args if torch.is_tensor(x)]
@@ -76,6 +89,17 @@ def test_embedding_gathers_rows_that_no_other_call_touches(prepare: Prepare) -> 
     assert len(set(ids.tolist())) == len(ids)
     ids, table = calls[0].args
     assert torch.equal(calls[0](), table[ids])
+
+
+def test_the_short_convolution_looks_back_only(prepare: Prepare, close: Close) -> None:
+    """Defect: a centred convolution sees the future, one over channels costs a thousand times as much."""
+    torch = pytest.importorskip("torch")
+    call = prepare("elementwise", **_spec("causal_conv1d", elements=6)).calls[0]
+    _, rows, taps = call.args
+    assert (rows.shape, taps.shape) == ((5, 6), (6, 1, 4))
+    padded = torch.cat((torch.zeros(3, 6), rows))
+    mixed = torch.stack([(padded[t : t + 4] * taps[:, 0].T).sum(0) for t in range(5)])
+    close(call(), torch.nn.functional.silu(mixed).T.unsqueeze(0), "fp32")
 
 
 def test_both_ropes_rotate_by_the_same_angles(prepare: Prepare, close: Close) -> None:

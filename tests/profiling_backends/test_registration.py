@@ -28,9 +28,10 @@ def test_listing_backends_imports_nothing_heavy() -> None:
 def test_every_kind_runs_on_the_cpu_in_the_promised_dtypes() -> None:
     """A kind without a runner cannot be profiled where most people try it first."""
     found = backends()
-    compute = set(kinds()) - {"all_reduce", "p2p"}
+    between_ranks = {name for name, kind in kinds().items() if kind.family == "collective"}
+    compute = set(kinds()) - between_ranks
     assert {kind for kind, name in found if name == "torch"} == compute
-    assert {kind for kind, name in found if name == "gloo"} == {"all_reduce", "p2p"}
+    assert {kind for kind, name in found if name == "gloo"} == between_ranks
     for (_, name), runner in found.items():
         if name in {"torch", "transformers", "gloo"}:
             assert "cpu" in runner.devices

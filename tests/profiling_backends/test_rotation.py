@@ -61,6 +61,37 @@ def test_a_launch_rotates_through_twice_the_cache(prepare: Prepare, small_cpu: S
     assert addresses != sorted(addresses), "in order, a prefetcher walks from one copy into the next"
 
 
+HUGE_LATENT: dict[str, int | str] = {
+    "num_heads": 128,
+    "kv_lora_rank": 512,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+    "dtype": "bf16",
+    "kv_dtype": "bf16",
+}
+HUGE_DELTA: dict[str, int | str] = {
+    "num_k_heads": 16,
+    "num_v_heads": 32,
+    "k_head_dim": 128,
+    "v_head_dim": 128,
+    "dtype": "bf16",
+}
+HUGE_SSM: dict[str, int | str] = {
+    "num_heads": 128,
+    "head_dim": 64,
+    "state_size": 128,
+    "num_groups": 8,
+    "dtype": "bf16",
+}
+HUGE_EXCHANGE: dict[str, int | str] = {
+    "num_tokens": 2**30,
+    "hidden_size": 2**14,
+    "topk": 8,
+    "num_experts": 64,
+    "num_ranks": 2,
+    "dtype": "bf16",
+}
 HUGE: dict[str, dict[str, int | str]] = {
     "single_gemm": {"m": 2**31 - 1, "n": 2**24, "k": 2**24, "dtype": "fp32"},
     "grouped_gemm": {"m": 2**20, "num_groups": 2**16, "n": 2**24, "k": 2**24, "dtype": "bf16"},
@@ -104,6 +135,15 @@ HUGE: dict[str, dict[str, int | str]] = {
         "distribution": "uniform",
         "dtype": "bf16",
     },
+    "mla_prefill": {"batch_size": 1, "q_len": 2**20, "prefix_len": 2**20, **HUGE_LATENT},
+    "mla_decode": {"batch_size": 2**20, "kv_len": 2**20, **HUGE_LATENT},
+    "gated_delta_prefill": {"batch_size": 2**10, "q_len": 2**20, **HUGE_DELTA},
+    "gated_delta_decode": {"batch_size": 2**20, **HUGE_DELTA},
+    "mamba2_prefill": {"batch_size": 2**10, "q_len": 2**20, **HUGE_SSM},
+    "mamba2_decode": {"batch_size": 2**20, **HUGE_SSM},
+    "topk_routing": {"num_tokens": 2**31 - 1, "num_experts": 2**16, "topk": 8, "dtype": "bf16"},
+    "moe_dispatch": HUGE_EXCHANGE,
+    "moe_combine": HUGE_EXCHANGE,
     "all_reduce": {"num_ranks": 2, "message_bytes": 2**44, "dtype": "fp32"},
     "p2p": {"message_bytes": 2**44, "dtype": "fp32"},
 }

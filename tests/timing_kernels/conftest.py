@@ -17,6 +17,15 @@ Kind = KernelKind[Any, Any]
 DrawConfig = Callable[[st.DataObject, Kind], KernelConfig]
 DrawInput = Callable[[st.DataObject, Kind], KernelInput]
 
+DIVIDES = (
+    ("num_kv_heads", "num_heads"),
+    ("num_groups", "num_heads"),
+    ("num_k_heads", "num_v_heads"),
+    ("moe_ep_size", "num_experts"),
+    ("moe_tp_size", "inter_size"),
+)
+"""Fields of which the first has to divide the second."""
+
 
 def _sizes(minimum: int, maximum: int) -> st.SearchStrategy[int]:
     """Whole numbers spread evenly over the octaves, their ends included."""
@@ -39,25 +48,29 @@ def _fields(data: st.DataObject, model: type[KernelConfig | KernelInput]) -> dic
     return {name: data.draw(_field(properties[name]), label=name) for name in drawn}
 
 
+def _made_to_fit(values: dict[str, Any]) -> None:
+    """Products, multiples and sums that a free draw would rarely meet."""
+    if "max_kv_tokens" in values:
+        values["max_kv_tokens"] = max(values[n] for n in ("max_kv_tokens", "max_kv_len", "max_batch_size"))
+    if "max_message_bytes" in values:
+        values["max_message_bytes"] = max(4, values["max_message_bytes"] // 4 * 4)
+    if "topk" in values:
+        values["topk"] = min(values["topk"], values["num_experts"])
+    if {"num_ranks", "num_experts"} <= set(values):
+        values["num_experts"] += values["num_experts"] % 2
+        values["num_ranks"] = 2 * math.gcd(values["num_experts"] // 2, values["num_ranks"])
+    for part, whole in DIVIDES:
+        if {part, whole} <= set(values):
+            values[part] = math.gcd(values[part], values[whole])
+
+
 @pytest.fixture(scope="session")
 def draw_config() -> DrawConfig:
     """A function that draws any valid Config of a kind."""
 
     def draw(data: st.DataObject, kind: Kind) -> KernelConfig:
         values = _fields(data, kind.config)
-        # Products, multiples and sums that a free draw would rarely meet.
-        if "num_kv_heads" in values:
-            values["num_kv_heads"] = math.gcd(values["num_heads"], values["num_kv_heads"])
-        if "max_kv_tokens" in values:
-            values["max_kv_tokens"] = max(
-                values[n] for n in ("max_kv_tokens", "max_kv_len", "max_batch_size")
-            )
-        if "max_message_bytes" in values:
-            values["max_message_bytes"] = max(4, values["max_message_bytes"] // 4 * 4)
-        if "topk" in values:
-            values["topk"] = min(values["topk"], values["num_experts"])
-            values["moe_ep_size"] = math.gcd(values["num_experts"], values["moe_ep_size"])
-            values["moe_tp_size"] = math.gcd(values["inter_size"], values["moe_tp_size"])
+        _made_to_fit(values)
         try:
             config: KernelConfig = kind.config(gpu_name="a device", **values)
         except ValidationError:

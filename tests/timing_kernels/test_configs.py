@@ -23,6 +23,19 @@ ATTENTION = {
 }
 MOE = {"gpu_name": "g", "hidden_size": 64, "inter_size": 48, "topk": 2, "num_experts": 8, "dtype": "bf16"}
 
+LATENT = {"gpu_name": "g", "num_heads": 16, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+          "v_head_dim": 128, "dtype": "bf16", "kv_dtype": "bf16"}  # fmt: skip
+DELTA = {
+    "gpu_name": "g",
+    "num_k_heads": 16,
+    "num_v_heads": 32,
+    "k_head_dim": 128,
+    "v_head_dim": 128,
+    "dtype": "bf16",
+}
+SSM = {"gpu_name": "g", "num_heads": 64, "head_dim": 64, "state_size": 128, "num_groups": 8, "dtype": "bf16"}
+EXCHANGE = {"gpu_name": "g", "hidden_size": 64, "topk": 2, "num_experts": 8, "num_ranks": 2, "dtype": "bf16"}
+
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("single_gemm", GEMM | {"n": 0}, "n: 0"),
     ("single_gemm", GEMM | {"n": -4096}, "n: -4096"),
@@ -52,6 +65,17 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("fused_moe", MOE | {"moe_ep_size": 3}, "num_experts 8 is no multiple of moe_ep_size 3"),
     ("fused_moe", MOE | {"moe_tp_size": 5}, "inter_size 48 is no multiple of moe_tp_size 5"),
     ("fused_moe", MOE | {"distribution": "Robert'); DROP"}, "distribution:"),
+    ("mla_prefill", LATENT | {"kv_lora_rank": 0}, "kv_lora_rank: 0"),
+    ("mla_prefill", LATENT | {"window_size": 128}, "window_size: no such field"),
+    ("mla_decode", LATENT | {"max_kv_tokens": 1000}, "1000 is below max_kv_len 131072"),
+    ("gated_delta_prefill", DELTA | {"num_v_heads": 24}, "num_v_heads 24 is no multiple of num_k_heads 16"),
+    ("gated_delta_decode", DELTA | {"num_k_heads": 64}, "num_v_heads 32 is no multiple of num_k_heads 64"),
+    ("mamba2_prefill", SSM | {"num_groups": 7}, "num_heads 64 is no multiple of num_groups 7"),
+    ("mamba2_decode", SSM | {"state_size": 10**6}, "state_size: 1000000"),
+    ("topk_routing", {"gpu_name": "g", "num_experts": 4, "topk": 5, "dtype": "fp32"}, "topk 5 exceeds num_experts 4"),
+    ("moe_dispatch", EXCHANGE | {"num_ranks": 1}, "num_ranks: 1"),
+    ("moe_dispatch", EXCHANGE | {"num_ranks": 3}, "num_experts 8 is no multiple of num_ranks 3"),
+    ("moe_combine", EXCHANGE | {"topk": 9}, "topk 9 exceeds num_experts 8"),
 ]  # fmt: skip
 
 
@@ -74,6 +98,8 @@ def test_a_config_that_no_model_has_is_refused_with_its_value(
         ("attention_decode", {"batch_size": 8, "total_kv_len": 7}, "total_kv_len 7 is below batch_size 8"),
         ("attention_decode", {"batch_size": 8, "kv_len": 7}, "kv_len: no such field"),
         ("all_reduce", {"message_bytes": 2**50}, "message_bytes: 1125899906842624"),
+        ("mla_decode", {"batch_size": 8, "total_kv_len": 7}, "total_kv_len 7 is below batch_size 8"),
+        ("gated_delta_decode", {"batch_size": 0}, "batch_size: 0"),
     ],
 )
 def test_an_input_that_no_iteration_has_is_refused_with_its_value(
@@ -91,10 +117,19 @@ def test_dtype_tags_name_the_fields_by_role() -> None:
         "attention_prefill": {"compute": "dtype", "kv": "kv_dtype"},
         "elementwise": {"compute": "dtype"},
         "fused_moe": {"compute": "dtype"},
+        "gated_delta_decode": {"compute": "dtype"},
+        "gated_delta_prefill": {"compute": "dtype"},
         "grouped_gemm": {"compute": "dtype"},
+        "mamba2_decode": {"compute": "dtype"},
+        "mamba2_prefill": {"compute": "dtype"},
+        "mla_decode": {"compute": "dtype", "kv": "kv_dtype"},
+        "mla_prefill": {"compute": "dtype", "kv": "kv_dtype"},
+        "moe_combine": {"compute": "dtype"},
+        "moe_dispatch": {"compute": "dtype"},
         "p2p": {"compute": "dtype"},
         "rms_norm": {"compute": "dtype"},
         "single_gemm": {"compute": "dtype"},
+        "topk_routing": {"compute": "dtype"},
     }
 
 

@@ -32,6 +32,30 @@ HEADS: dict[str, Any] = {
     "kv_dtype": "fp8",
 }
 SILU_MUL = {"op": "silu_mul", "input_bytes_per_token": 64, "output_bytes_per_token": 32, "dtype": "bf16"}
+LATENT: dict[str, Any] = {
+    "num_heads": 16,
+    "kv_lora_rank": 512,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+    "dtype": "bf16",
+    "kv_dtype": "fp8",
+}
+DELTA: dict[str, Any] = {
+    "num_k_heads": 16,
+    "num_v_heads": 32,
+    "k_head_dim": 128,
+    "v_head_dim": 128,
+    "dtype": "bf16",
+}
+SSM: dict[str, Any] = {"num_heads": 64, "head_dim": 64, "state_size": 128, "num_groups": 8, "dtype": "bf16"}
+EXCHANGE: dict[str, Any] = {
+    "hidden_size": 4096,
+    "topk": 8,
+    "num_experts": 128,
+    "num_ranks": 8,
+    "dtype": "fp8",
+}
 PAYLOADS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "single_gemm": (
         {"n": 28672, "k": 4096, "dtype": "fp8", "max_m": 1},
@@ -68,6 +92,27 @@ PAYLOADS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"num_tokens": 1, "hidden_size": 64, "inter_size": 32, "topk": 2, "num_experts": 8, "moe_tp_size": 1,
          "moe_ep_size": 2, "distribution": "balanced", "dtype": "bf16"},
     ),
+    "mla_prefill": (
+        LATENT | {"max_num_tokens": 1, "max_batch_size": 1, "max_kv_len": 1},
+        {"batch_size": 1, "q_len": 1, "prefix_len": 0} | LATENT,
+    ),
+    "mla_decode": (LATENT | {"max_batch_size": 1, "max_kv_len": 1}, {"batch_size": 1, "kv_len": 1} | LATENT),
+    "gated_delta_prefill": (
+        DELTA | {"max_num_tokens": 1, "max_batch_size": 1},
+        {"batch_size": 1, "q_len": 1} | DELTA,
+    ),
+    "gated_delta_decode": (DELTA | {"max_batch_size": 1}, {"batch_size": 1} | DELTA),
+    "mamba2_prefill": (
+        SSM | {"max_num_tokens": 1, "max_batch_size": 1},
+        {"batch_size": 1, "q_len": 1} | SSM,
+    ),
+    "mamba2_decode": (SSM | {"max_batch_size": 1}, {"batch_size": 1} | SSM),
+    "topk_routing": (
+        {"num_experts": 128, "topk": 8, "dtype": "fp32", "max_num_tokens": 1},
+        {"num_tokens": 1, "num_experts": 128, "topk": 8, "dtype": "fp32"},
+    ),
+    "moe_dispatch": (EXCHANGE | {"max_num_tokens": 1}, {"num_tokens": 1} | EXCHANGE),
+    "moe_combine": (EXCHANGE | {"max_num_tokens": 1}, {"num_tokens": 1} | EXCHANGE),
 }  # fmt: skip
 
 

@@ -11,19 +11,16 @@ as for all layers.
 
 from __future__ import annotations
 
-import importlib
 from functools import partial
 from typing import TYPE_CHECKING
 
 from profiling.backends import attention_shapes as shapes
-from profiling.backends import rotation
+from profiling.backends import causal_mask, rotation
 from profiling.backends.tensors import Tensors
 from profiling.contract import Backend
 from servingsim.timing.work.amount import dtype_bytes
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from profiling.contract import Dtype, Launch, Setting
 
 
@@ -58,25 +55,12 @@ def prepare(  # noqa: PLR0913 - the args of the kind
     cached = (tensors.copies(count, batch_size, num_kv_heads, keys, head_dim) for _ in range(2))
     attend = partial(
         tensors.torch.nn.functional.scaled_dot_product_attention,
-        attn_mask=_mask(tensors, q_len, keys, window_size) if masked else None,
+        attn_mask=causal_mask.seen(tensors, q_len, keys, window_size) if masked else None,
         is_causal=q_len > 1 and not masked,
         enable_gqa=num_heads != num_kv_heads,
     )
     operands = zip(queries, *cached, strict=True)
     return tensors.launch(partial(attend, q.transpose(1, 2), k, v) for q, k, v in operands)
-
-
-def _mask(tensors: Tensors, q_len: int, keys: int, window_size: int) -> Tensor:
-    """True where a query may look: at keys up to its own, and no farther back than the window."""
-    torch = tensors.torch
-    windowed = 0 < window_size < keys
-    if tensors.device == "cuda" and not windowed and tensors.dtype != torch.float32:
-        return importlib.import_module("torch.nn.attention.bias").causal_lower_right(q_len, keys)
-    with torch.inference_mode():
-        own = torch.arange(keys - q_len, keys, device=tensors.device).unsqueeze(1)
-        key = torch.arange(keys, device=tensors.device).unsqueeze(0)
-        seen = (key <= own) & (key > own - window_size) if windowed else key <= own
-        return seen.view(1, 1, q_len, keys)
 
 
 def supports(*, num_heads: int, num_kv_heads: int, dtype: str, kv_dtype: str, **_sizes: int) -> str:

@@ -3,7 +3,9 @@
 copy `torch.clone` · add `torch.add` · mul `torch.mul` · silu `F.silu` · silu_mul `F.silu(gate) * up`, two
 launches · rope the two half rotations of each head and `torch.cat` (vLLM's native formula) · cat `torch.cat`
 of a block of cached keys [1, heads, num_tokens - 1, head_dim] and one new token, as a cache that grows by
-concatenation · embedding `F.embedding`, a gather of rows that no other call has touched.
+concatenation · embedding `F.embedding`, a gather of rows that no other call has touched · gelu_mul, sigmoid_mul as
+silu_mul with another function of the gate · relu2 `F.relu` and its square · causal_conv1d `F.conv1d` of every channel
+by itself over CONV_WIDTH tokens up to its own, then `F.silu`.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ if TYPE_CHECKING:
 
     Calls = Iterator[Callable[[], Any]]
 
-TEMPORARIES = {"silu_mul": 2, "rope": 5}
+CONV_WIDTH = 4
+"""Taps of the short convolution in layers that have one."""
+TEMPORARIES = {"silu_mul": 2, "gelu_mul": 2, "sigmoid_mul": 2, "relu2": 2, "rope": 5, "causal_conv1d": 4}
 """Rows that a launch allocates for each row of its result, itself included; one for the others."""
 
 
@@ -58,6 +62,29 @@ def silu_mul(torch: ModuleType, gate: Tensor, up: Tensor) -> Tensor:
     return torch.nn.functional.silu(gate) * up
 
 
+def gelu_mul(torch: ModuleType, gate: Tensor, up: Tensor) -> Tensor:
+    """As `silu_mul`, with the tanh form of gelu."""
+    return torch.nn.functional.gelu(gate, approximate="tanh") * up
+
+
+def sigmoid_mul(torch: ModuleType, gate: Tensor, rows: Tensor) -> Tensor:
+    """The gate of an attention output."""
+    return torch.sigmoid(gate) * rows
+
+
+def relu2(torch: ModuleType, rows: Tensor) -> Tensor:
+    """The squared activation of an MLP without a gate."""
+    return torch.nn.functional.relu(rows).square()
+
+
+def causal_conv1d(torch: ModuleType, rows: Tensor, taps: Tensor) -> Tensor:
+    """Convolution of rows [tokens, channels] over the tokens by taps [channels, 1, width], none from the future."""
+    functional, width = torch.nn.functional, taps.shape[-1]
+    channels = rows.transpose(0, 1).unsqueeze(0)
+    mixed = functional.conv1d(channels, taps, padding=width - 1, groups=rows.shape[1])[..., : rows.shape[0]]
+    return functional.silu(mixed)
+
+
 def rotate_halves(torch: ModuleType, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotary embedding of x [tokens, heads, head_dim] by cos and sin [tokens, 1, head_dim / 2]."""
     first, second = x.chunk(2, dim=-1)
@@ -70,6 +97,9 @@ FLAT: dict[str, Callable[[ModuleType], Callable[..., Any]]] = {
     "mul": lambda torch: torch.mul,
     "silu": lambda torch: torch.nn.functional.silu,
     "silu_mul": lambda torch: partial(silu_mul, torch),
+    "gelu_mul": lambda torch: partial(gelu_mul, torch),
+    "sigmoid_mul": lambda torch: partial(sigmoid_mul, torch),
+    "relu2": lambda torch: partial(relu2, torch),
 }
 """Ops whose inputs all are [tokens, width], by how to find the callable."""
 
@@ -106,10 +136,17 @@ def _embedding(tensors: Tensors, count: int, tokens: int, width: int) -> Calls:
         yield partial(tensors.torch.nn.functional.embedding, ids, table)
 
 
+def _causal_conv1d(tensors: Tensors, count: int, tokens: int, width: int) -> Calls:
+    taps = tensors.copies(count, width, 1, CONV_WIDTH)
+    for rows, own in zip(tensors.copies(count, tokens, width), taps, strict=True):
+        yield partial(causal_conv1d, tensors.torch, rows, own)
+
+
 SHAPED: dict[str, Callable[[Tensors, int, int, int], Calls]] = {
     "rope": _rope,
     "cat": _cat,
     "embedding": _embedding,
+    "causal_conv1d": _causal_conv1d,
 }
 
 

@@ -11,6 +11,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
+from servingsim.timing.attention_domain import keys_bound, own_keys
 from servingsim.timing.attention_heads import AttentionHeadsConfig
 from servingsim.timing.contract import (
     Coords,
@@ -32,9 +33,7 @@ class AttentionDecodeConfig(AttentionHeadsConfig):
 
     @model_validator(mode="after")
     def _sane(self) -> Self:
-        for name, value in (("max_kv_len", self.max_kv_len), ("max_batch_size", self.max_batch_size)):
-            if self.max_kv_tokens < value:
-                raise ValueError(f"max_kv_tokens {self.max_kv_tokens} is below {name} {value}")
+        keys_bound(self.max_kv_tokens, self.max_kv_len, self.max_batch_size)
         return self
 
 
@@ -46,9 +45,7 @@ class AttentionDecodeInput(KernelInput):
 
     @model_validator(mode="after")
     def _own_key(self) -> Self:
-        if self.total_kv_len < self.batch_size:
-            text = f"total_kv_len {self.total_kv_len} is below batch_size {self.batch_size}"
-            raise ValueError(f"{text}: every request has its new token's key at least")
+        own_keys(self.total_kv_len, self.batch_size)
         return self
 
 

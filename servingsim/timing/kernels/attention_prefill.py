@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from servingsim.timing.attention_domain import prefill_fits
 from servingsim.timing.attention_heads import AttentionHeadsConfig
 from servingsim.timing.contract import (
     Coords,
@@ -44,10 +45,7 @@ def _grid(config: AttentionPrefillConfig) -> tuple[tuple[int, ...], ...]:
 
 
 def _feasible(config: AttentionPrefillConfig, coords: Coords) -> bool:
-    """New tokens of one iteration; in all, as many as that and one request of the longest context."""
-    batch_size, q_len, prefix_len = coords
-    new_tokens, all_tokens = batch_size * q_len, batch_size * (q_len + prefix_len)
-    return new_tokens <= config.max_num_tokens and all_tokens <= config.max_num_tokens + config.max_kv_len
+    return prefill_fits(coords, config.max_num_tokens, config.max_kv_len)
 
 
 KERNEL = KernelKind(

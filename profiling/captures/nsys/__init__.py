@@ -1,0 +1,1 @@
+"""What the readers of Nsight Systems exports are made of: the database, its tables, and `nsys stats` texts."""

@@ -1,0 +1,45 @@
+"""One reading in progress: the text model's fields, what its type means, and what turned out to be unsaid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from servingsim.archs.explore.fields import Fields
+    from servingsim.archs.explore.traits import Traits
+
+
+@dataclass
+class Reading:
+    """What the readers of the parts share.
+
+    Attributes:
+        model_type: The text model's type.
+        fields: Its fields.
+        traits: What the type means.
+        num_layers: Decoder layers.
+        unknown: Facts that nothing says, in the order they were missed.
+    """
+
+    model_type: str
+    fields: Fields
+    traits: Traits
+    num_layers: int = 0
+    unknown: list[str] = field(default_factory=list)
+
+    def trait(self, name: str) -> bool:
+        """A trait: the type's constant, or the field that decides it; unsaid for an unknown type is named."""
+        given: Any = getattr(self.traits, name)
+        if isinstance(given, bool):
+            if not self.traits.known and not given:
+                self.miss(name)
+            return given
+        if not self.traits.known and not self.fields.said(given):
+            self.miss(name)
+        return self.fields.flag(given)
+
+    def miss(self, name: str) -> None:
+        """Note a fact that the config does not say."""
+        if name not in self.unknown:
+            self.unknown.append(name)

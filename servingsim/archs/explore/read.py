@@ -1,0 +1,196 @@
+"""A config.json to `ModelFacts`: unwrap, read each layer's mixer and MLP, class them, and say what was not said."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from servingsim.archs.explore.classes import Layer, layer_classes
+from servingsim.archs.explore.context import Reading
+from servingsim.archs.explore.defaults import type_defaults
+from servingsim.archs.explore.extras import layer_extra, norms_of, outside_parameters
+from servingsim.archs.explore.fields import Fields
+from servingsim.archs.explore.latent import latent_attention, linear_attention, mamba2
+from servingsim.archs.explore.layout import mixer_types, sparse_layers
+from servingsim.archs.explore.mlp import dense_mlp, moe_mlp
+from servingsim.archs.explore.quantisation import quantisation
+from servingsim.archs.explore.softmax import softmax_attention
+from servingsim.archs.explore.text_model import TextModel, text_model
+from servingsim.archs.explore.traits import TRAITS, UNKNOWN
+from servingsim.archs.hf_config import DTYPES, json_object
+from servingsim.archs.model_facts import LatentAttention, LinearAttention, Mamba2, ModelFacts, MoeMlp
+from servingsim.errors import ServingSimError
+from servingsim.validation import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from servingsim.archs.model_facts import LayerClass, Mixer, Mlp
+    from servingsim.timing.contract import Dtype
+
+MAX_LAYERS = 2**12
+QUANT_FILE = "hf_quant_config.json"
+
+
+def read_model(path: Path, *, dtype: Dtype | None = None) -> ModelFacts:
+    """The facts of the model whose config.json (or whose folder) is given.
+
+    Args:
+        path: A config.json, or the folder that holds one; an `hf_quant_config.json` beside it is read, too.
+        dtype: Takes the place of the config's dtype.
+
+    Raises:
+        ServingSimError: Not a file, not JSON, no decoder, or a field that is missing or out of range.
+    """
+    file = path / "config.json" if path.is_dir() else path
+    beside = file.parent / QUANT_FILE
+    hf_quant = json_object(beside) if beside.is_file() and beside != file else None
+    return model_facts(json_object(file), where=str(file), dtype=dtype, hf_quant=hf_quant)
+
+
+def model_facts(
+    data: dict[str, Any], *, where: str, dtype: Dtype | None = None, hf_quant: dict[str, Any] | None = None
+) -> ModelFacts:
+    """The facts that a decoded config states; see `read_model`.
+
+    Args:
+        data: The decoded config.json.
+        where: What it is, for messages.
+        dtype: Takes the place of the config's dtype.
+        hf_quant: The decoded hf_quant_config.json, where one lies beside it.
+    """
+    found = text_model(data, where)
+    reading = _reading(found, where)
+    fields = reading.fields
+    reading.num_layers = _num_layers(reading)
+    hidden_size, vocab_size = fields.size("hidden_size"), fields.size("vocab_size")
+    own_dtype = dtype or _dtype(found, reading.traits.defaults, where)
+    quantised = found.outer.get("quantization_config") or found.data.get("quantization_config")
+    quant = quantisation(quantised, hf_quant, dtype=own_dtype, where=where)
+    if quant.stand_in:
+        reading.unknown.append(f"{quant.stand_in} has no dtype here, {quant.gemm_dtype} stands for it")
+    layers = layer_classes(_layers(reading))
+    positions = fields.optional_size("max_positions", most=2**32)
+    if not positions:
+        reading.miss("max_positions")
+    return ModelFacts(
+        model_type=reading.model_type,
+        family=_family(layers),
+        hidden_size=hidden_size,
+        vocab_size=vocab_size,
+        tied_embeddings=_tied(found, reading),
+        max_positions=positions or 0,
+        dtype=own_dtype,
+        gemm_dtype=quant.gemm_dtype,
+        quantisation=quant.words,
+        kv_dtype=quant.kv_dtype or own_dtype,
+        layers=layers,
+        norm=reading.traits.norm,
+        lm_head_bias=reading.trait("lm_head_bias") if reading.traits.known else fields.flag("lm_head_bias"),
+        norm_bias=reading.traits.norm_bias,
+        outside_parameters=outside_parameters(reading),
+        unquantised=quant.unquantised,
+        text_of=found.text_of,
+        left_out=found.left_out,
+        unknown=tuple(reading.unknown),
+    )
+
+
+def _reading(found: TextModel, where: str) -> Reading:
+    """The text model's type decides; a wrapper's type serves where the nested one has none."""
+    given = found.data.get("model_type") or found.outer.get("model_type")
+    if not isinstance(given, str) or not given:
+        said = f"model_type: {shown(given)}" if given is not None else "model_type: missing"
+        raise ServingSimError(said, known="a string, as in the checkpoint's config.json", path=where)
+    model_type = given if given in TRAITS or f"{given}_text" not in TRAITS else f"{given}_text"
+    nested = bool(found.text_of)
+    traits = TRAITS.get(model_type, UNKNOWN)
+    defaults = {**type_defaults(traits.like or model_type, nested=nested), **traits.defaults}
+    return Reading(model_type, Fields(found.data, where=where, defaults=defaults), traits)
+
+
+def _num_layers(reading: Reading) -> int:
+    """Stated, or the length of the pattern that lists them."""
+    pattern = reading.fields.text("hybrid_override_pattern")
+    if pattern:
+        return len(pattern)
+    return reading.fields.size("num_layers", most=MAX_LAYERS)
+
+
+def _layers(reading: Reading) -> list[Layer]:
+    types, sparse = mixer_types(reading), sparse_layers(reading)
+    return [
+        _layer(reading, index, layer_type, routed=routed)
+        for index, (layer_type, routed) in enumerate(zip(types, sparse, strict=True))
+    ]
+
+
+def _layer(reading: Reading, index: int, layer_type: str, *, routed: bool) -> Layer:
+    mixer: Mixer | None = None
+    mlp: Mlp | None = None
+    single = reading.traits.norms == 1
+    if layer_type in {"moe", "mlp"}:
+        mlp = moe_mlp(reading) if layer_type == "moe" else dense_mlp(reading)
+    else:
+        mixer = _mixer(reading, index, layer_type)
+        if not single:
+            mlp = (
+                moe_mlp(reading) if routed else dense_mlp(reading, _dense_width(reading, sparse_model=routed))
+            )
+    return Layer(mixer, mlp, norms_of(reading, mlp), layer_extra(reading, mixer, mlp))
+
+
+def _dense_width(reading: Reading, *, sparse_model: bool) -> int | None:
+    """llama4's dense layers have a width of their own."""
+    if reading.model_type == "llama4_text" and not sparse_model:
+        return reading.fields.optional_size("intermediate_size_mlp", least=1)
+    return None
+
+
+def _mixer(reading: Reading, index: int, layer_type: str) -> Mixer:
+    if layer_type == "linear_attention" and reading.fields.value("mamba_num_heads") is None:
+        return linear_attention(reading)
+    if layer_type in {"mamba", "linear_attention"}:
+        return mamba2(reading)
+    if reading.fields.value("kv_lora_rank"):
+        return latent_attention(reading)
+    return softmax_attention(reading, layer=index, layer_type=layer_type)
+
+
+def _family(layers: Sequence[LayerClass]) -> str:
+    moe = any(isinstance(each.mlp, MoeMlp) for each in layers)
+    if any(isinstance(each.mixer, LinearAttention | Mamba2) for each in layers):
+        return "hybrid_moe" if moe else "hybrid"
+    if any(isinstance(each.mixer, LatentAttention) for each in layers):
+        return "mla_moe" if moe else "mla"
+    return "moe" if moe else "dense"
+
+
+def _tied(found: TextModel, reading: Reading) -> bool:
+    """The whole model's word goes before the text model's; a type's default before nothing."""
+    outer: Mapping[str, Any] = found.outer
+    if isinstance(outer.get("tie_word_embeddings"), bool):
+        return bool(outer["tie_word_embeddings"])
+    if reading.fields.value("tie_word_embeddings") is None:
+        reading.miss("tied_embeddings")
+    return reading.fields.flag("tie_word_embeddings")
+
+
+def _dtype(found: TextModel, defaults: Mapping[str, Any], where: str) -> Dtype:
+    """`dtype` is the newer name of `torch_dtype`; the text model's word goes before the whole model's."""
+    for data in (found.data, found.outer, defaults):
+        given = {
+            str(data[name]).removeprefix("torch.") for name in ("dtype", "torch_dtype") if data.get(name)
+        }
+        if len(given) == 1 and given <= set(DTYPES):
+            return DTYPES[given.pop()]
+        if given:
+            raise ServingSimError(
+                f"dtype {shown(sorted(given))}",
+                known=f"one of {', '.join(DTYPES)}",
+                hint="or choose one with --dtype",
+                path=where,
+            )
+    raise ServingSimError(
+        "dtype: missing", known=f"one of {', '.join(DTYPES)}", hint="or choose one with --dtype", path=where
+    )

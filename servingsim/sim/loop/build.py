@@ -1,0 +1,144 @@
+"""A simulation before the first event: requests, workers, pools and prices put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from servingsim.cluster.routers import ROUTERS
+from servingsim.cluster.state import (
+    FIRST_WORKER,
+    LATENCY_MS,
+    LINK_COLUMNS,
+    MS_PER_TOKEN,
+    NEXT_POOL,
+    NUM_WORKERS,
+    POOL_COLUMNS,
+    ROUTER,
+    Cluster,
+)
+from servingsim.sim.loop.state import (
+    COUNTERS,
+    GAP_BINS_PER_OCTAVE,
+    GAP_OCTAVES,
+    LOG_COLUMNS,
+    NUM_OPEN,
+    SEED,
+    SUM_COLUMNS,
+    Simulation,
+    Visits,
+)
+from servingsim.workers.fleet import WorkerSettings, new_workers
+from servingsim.workers.state import NONE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from servingsim.sim.loop.state import Prices
+    from servingsim.workers.state import Requests
+
+
+@dataclass(frozen=True)
+class PoolSettings:
+    """Replicas that are alike.
+
+    Attributes:
+        worker: What each replica is.
+        replicas: How many there are.
+        router: A name in `ROUTERS`.
+        next_pool: Pool that decodes what this one prefills; None: requests stay.
+        link_latency_ms: To begin sending a KV cache there.
+        link_ms_per_token: To send one token's KV cache over one worker's link.
+    """
+
+    worker: WorkerSettings
+    replicas: int = 1
+    router: str = "round_robin"
+    next_pool: int | None = None
+    link_latency_ms: float = 0.0
+    link_ms_per_token: float = 0.0
+
+
+@dataclass(frozen=True)
+class LogSettings:
+    """How much of every iteration is kept: rows between two emptyings; 0: no log. `requests`: also who was in it."""
+
+    iterations: int = 0
+    requests: bool = False
+
+
+def new_simulation(
+    requests: Requests,
+    pools: Sequence[PoolSettings],
+    prices: Prices,
+    *,
+    seed: int = 0,
+    key_tokens: int = 0,
+    log: LogSettings | None = None,
+) -> Simulation:
+    """Everything idle, the clock at 0.
+
+    Args:
+        requests: Sorted by arrival.
+        pools: The entry pool first.
+        prices: One table a pool.
+        seed: Of the chances that the loop takes (accepted drafts).
+        key_tokens: Tokens that a prefix key stands for; 0 without keys.
+        log: What is kept of every iteration.
+    """
+    log = log or LogSettings()
+    settings = [pool.worker for pool in pools for _ in range(pool.replicas)]
+    owners = [index for index, pool in enumerate(pools) for _ in range(pool.replicas)]
+    workers = new_workers(settings, owners, len(requests.ints), key_tokens)
+    count, stages, most = len(settings), max(each.stages for each in settings), workers.running.shape[1]
+    counters = np.zeros(COUNTERS, dtype=np.int64)
+    counters[NUM_OPEN], counters[SEED] = len(requests.ints), seed
+    rows = log.iterations * 8 + count * stages * most if log.requests and log.iterations else 0
+    return Simulation(
+        requests=requests,
+        workers=workers,
+        cluster=_cluster(pools, count, len(requests.ints)),
+        prices=prices,
+        visits=Visits(
+            *(
+                np.zeros(table.shape)
+                for table in (
+                    prices.token_ms,
+                    prices.sample_ms,
+                    prices.context_ms,
+                    prices.decode_ms,
+                    prices.prefill_ms,
+                )
+            )
+        ),
+        counters=counters,
+        clock_ms=np.zeros(1),
+        batch=np.zeros((count, stages, most, 2), dtype=np.int32),
+        batch_size=np.zeros((count, stages), dtype=np.int64),
+        batch_end_ms=np.full((count, stages), np.inf),
+        stage_free_ms=np.zeros((count, stages)),
+        ready=np.zeros(count, dtype=np.int64),
+        sums=np.zeros((count, SUM_COLUMNS)),
+        gaps=np.zeros(GAP_BINS_PER_OCTAVE * GAP_OCTAVES, dtype=np.int64),
+        log_ms=np.zeros((log.iterations, 2)),
+        log_ints=np.zeros((log.iterations, LOG_COLUMNS), dtype=np.int64),
+        log_rows=np.zeros((rows, 2), dtype=np.int32),
+    )
+
+
+def _cluster(pools: Sequence[PoolSettings], num_workers: int, num_requests: int) -> Cluster:
+    rows = np.zeros((len(pools), POOL_COLUMNS), dtype=np.int64)
+    links = np.zeros((len(pools), LINK_COLUMNS))
+    first = 0
+    for index, pool in enumerate(pools):
+        rows[index, FIRST_WORKER], rows[index, NUM_WORKERS] = first, pool.replicas
+        rows[index, ROUTER] = ROUTERS.index(pool.router)
+        rows[index, NEXT_POOL] = NONE if pool.next_pool is None else pool.next_pool
+        links[index, LATENCY_MS], links[index, MS_PER_TOKEN] = pool.link_latency_ms, pool.link_ms_per_token
+        first += pool.replicas
+    moving = num_requests if any(pool.next_pool is not None for pool in pools) else 0
+    return Cluster(
+        rows, links, np.zeros(num_workers), np.zeros(moving), np.zeros(moving, dtype=np.int32)
+    )

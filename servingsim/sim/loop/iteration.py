@@ -1,0 +1,248 @@
+"""One iteration of one worker: planned and begun, and later ended, its tokens handed out."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from servingsim.cluster.state import LATENCY_MS, MS_PER_TOKEN, NEXT_POOL
+from servingsim.cluster.transfers import send
+from servingsim.compiled import compiled
+from servingsim.sim.loop.pricing import price
+from servingsim.sim.loop.state import (
+    ACCEPTANCE,
+    BUSY_MS,
+    GAP_BINS_PER_OCTAVE,
+    GAP_OCTAVES,
+    ITERATIONS,
+    KV_BLOCK_MS,
+    LOG_KV_BLOCKS,
+    LOG_PREFILLS,
+    LOG_REQUESTS,
+    LOG_RUNNING,
+    LOG_TOKENS,
+    LOG_WAITING,
+    LOG_WORKER,
+    LOGGED,
+    LOGGED_ROWS,
+    NUM_MOVING,
+    NUM_OPEN,
+    RUNNING_MS,
+    SEED,
+    STAGE_SHARE,
+    STAGE_TOKEN_MS,
+    WAITING_MS,
+    WORKER_ITERATIONS,
+)
+from servingsim.workers.policies import prefill_first, sarathi, sglang, vllm
+from servingsim.workers.running import leave
+from servingsim.workers.state import (
+    COMPUTED,
+    DECODING,
+    DONE,
+    END_MS,
+    FIRST_TOKEN_MS,
+    FREE_BLOCKS,
+    IN_FLIGHT,
+    KNOWN,
+    LAST_TOKEN_MS,
+    MOVING,
+    NONE,
+    NUM_RUNNING,
+    NUM_WAITING,
+    OUTPUT,
+    OUTSTANDING,
+    POLICY,
+    POOL,
+    PREFILL_WORKER,
+    PROMPT,
+    SCHEDULED_MS,
+    STAGES,
+    STATE,
+    TOTAL_BLOCKS,
+)
+
+if TYPE_CHECKING:
+    from servingsim.sim.loop.state import Simulation
+
+
+@compiled
+def make_plan(sim: Simulation, worker: int) -> int:
+    """The policy's next iteration; codes are the places in `policies.POLICIES`."""
+    policy = sim.workers.ints[worker, POLICY]
+    if policy == 0:
+        return vllm.plan(sim.requests, sim.workers, worker)
+    if policy == 1:
+        return sglang.plan(sim.requests, sim.workers, worker)
+    if policy == 2:
+        return sarathi.plan(sim.requests, sim.workers, worker)
+    return prefill_first.plan(sim.requests, sim.workers, worker)
+
+
+@compiled
+def begin(sim: Simulation, worker: int) -> bool:
+    """Begin an iteration where the worker is free and has work; whether it did."""
+    now_ms, stages = sim.clock_ms[0], int(sim.workers.ints[worker, STAGES])
+    if sim.stage_free_ms[worker, 0] > now_ms:
+        return False
+    lane = 0
+    while lane < stages and sim.batch_end_ms[worker, lane] != math.inf:
+        lane += 1
+    if lane == stages:
+        return False
+    count = make_plan(sim, worker)
+    if count == 0:
+        return False
+    kernel_ms, host_ms, prefills = price(sim, worker, count)
+    tokens = _take_over(sim, worker, lane, count, now_ms)
+    host = sim.prices.host[int(sim.workers.ints[worker, POOL])]
+    if stages == 1:
+        end_ms = now_ms + (kernel_ms + host_ms)
+        sim.stage_free_ms[worker, 0] = end_ms
+    else:
+        end_ms = now_ms
+        for stage in range(stages):
+            free_ms = max(end_ms, sim.stage_free_ms[worker, stage])
+            end_ms = free_ms + (kernel_ms * host[STAGE_SHARE] + host_ms + tokens * host[STAGE_TOKEN_MS])
+            sim.stage_free_ms[worker, stage] = end_ms
+    sim.batch_end_ms[worker, lane] = end_ms
+    _account(sim, worker, sim.stage_free_ms[worker, 0] - now_ms)
+    _log(sim, worker, count, prefills, tokens, now_ms, end_ms)
+    return True
+
+
+@compiled
+def end(sim: Simulation, worker: int, lane: int) -> None:
+    """End an iteration: its tokens are in the KV cache, and every request that was complete gets its next token."""
+    ints, times_ms = sim.requests.ints, sim.requests.times_ms
+    now_ms, batch = sim.clock_ms[0], sim.batch[worker, lane]
+    sim.batch_end_ms[worker, lane] = math.inf
+    hands_over = sim.cluster.pools[sim.workers.ints[worker, POOL], NEXT_POOL] != NONE
+    last_gap_ms, last_bin = -1.0, 0
+    for index in range(sim.batch_size[worker, lane]):
+        request, new = batch[index, 0], int(batch[index, 1])
+        ints[request, IN_FLIGHT] = 0
+        known = int(ints[request, KNOWN])
+        computed = int(ints[request, COMPUTED]) + new
+        if computed < known:
+            ints[request, COMPUTED] = computed
+            continue
+        left = int(ints[request, PROMPT]) + int(ints[request, OUTPUT]) - known
+        made = 1
+        if computed > known:
+            made = min(1 + accepted(sim, worker, request, computed - known), left)
+        ints[request, KNOWN] = known + made
+        ints[request, COMPUTED] = known + made - 1
+        ints[request, STATE] = DECODING
+        if times_ms[request, FIRST_TOKEN_MS] < 0.0:
+            times_ms[request, FIRST_TOKEN_MS] = now_ms
+        else:
+            gap_ms = now_ms - times_ms[request, LAST_TOKEN_MS]
+            if made > 1:
+                gap_ms /= made
+            if gap_ms != last_gap_ms:
+                last_gap_ms, last_bin = gap_ms, gap_bin(gap_ms)
+            sim.gaps[last_bin] += made
+        times_ms[request, LAST_TOKEN_MS] = now_ms
+        if made == left:
+            times_ms[request, END_MS] = now_ms
+            leave(sim.requests, sim.workers, worker, int(request), DONE)
+            sim.workers.ints[worker, OUTSTANDING] -= 1
+            sim.counters[NUM_OPEN] -= 1
+        elif hands_over:
+            _send_on(sim, worker, int(request))
+
+
+@compiled
+def accepted(sim: Simulation, worker: int, request: int, drafts: int) -> int:
+    """How many of a request's draft tokens are accepted: each by chance, up to the first that is not.
+
+    The chance depends on the seed, the request and its length alone, so that it is the same in every order of events.
+    """
+    chance = sim.prices.host[int(sim.workers.ints[worker, POOL]), ACCEPTANCE]
+    value = (sim.counters[SEED] * 7919 + request * 104729 + sim.requests.ints[request, KNOWN] * 31) % 2147483647
+    for number in range(drafts):
+        for _mix in range(3):
+            value = (value * 48271 + 11) % 2147483647
+        if value >= chance * 2147483647.0:
+            return number
+    return drafts
+
+
+@compiled
+def gap_bin(gap_ms: float) -> int:
+    """The bin of a gap: octave of nanoseconds and its place in it."""
+    fraction, octave = math.frexp(gap_ms * 1e6)
+    if octave < 1:
+        return 0
+    place = int((fraction - 0.5) * (2 * GAP_BINS_PER_OCTAVE))
+    return int(min((octave - 1) * GAP_BINS_PER_OCTAVE + place, GAP_OCTAVES * GAP_BINS_PER_OCTAVE - 1))
+
+
+@compiled
+def _take_over(sim: Simulation, worker: int, lane: int, count: int, now_ms: float) -> int:
+    """Copy the plan to the iteration under way; its new tokens."""
+    ints, times_ms = sim.requests.ints, sim.requests.times_ms
+    plan, batch, tokens = sim.workers.plan, sim.batch[worker, lane], 0
+    for index in range(count):
+        request, new = plan[index, 0], plan[index, 1]
+        batch[index, 0], batch[index, 1] = request, new
+        tokens += int(new)
+        ints[request, IN_FLIGHT] = 1
+        if times_ms[request, SCHEDULED_MS] < 0.0:
+            times_ms[request, SCHEDULED_MS] = now_ms
+    sim.batch_size[worker, lane] = count
+    return tokens
+
+
+@compiled
+def _send_on(sim: Simulation, worker: int, request: int) -> None:
+    """Prefilled here, decoded elsewhere: the KV cache goes over this worker's link; its blocks stay until it is there."""
+    cluster = sim.cluster
+    running = sim.workers.running[worker]
+    for place in range(sim.workers.ints[worker, NUM_RUNNING]):
+        if running[place] == request:
+            for behind in range(place + 1, sim.workers.ints[worker, NUM_RUNNING]):
+                running[behind - 1] = running[behind]
+            sim.workers.ints[worker, NUM_RUNNING] -= 1
+            break
+    sim.requests.ints[request, STATE] = MOVING
+    sim.requests.ints[request, PREFILL_WORKER] = worker
+    link = cluster.links[int(sim.workers.ints[worker, POOL])]
+    start_ms = max(sim.clock_ms[0], cluster.link_free_ms[worker])
+    sent_ms = start_ms + int(sim.requests.ints[request, COMPUTED]) * link[MS_PER_TOKEN]
+    cluster.link_free_ms[worker] = sent_ms
+    send(cluster, int(sim.counters[NUM_MOVING]), sent_ms + link[LATENCY_MS], request)
+    sim.counters[NUM_MOVING] += 1
+
+
+@compiled
+def _account(sim: Simulation, worker: int, busy_ms: float) -> None:
+    sums, ints = sim.sums[worker], sim.workers.ints[worker]
+    sim.counters[ITERATIONS] += 1
+    sums[WORKER_ITERATIONS] += 1.0
+    sums[BUSY_MS] += busy_ms
+    sums[KV_BLOCK_MS] += (ints[TOTAL_BLOCKS] - ints[FREE_BLOCKS]) * busy_ms
+    sums[RUNNING_MS] += ints[NUM_RUNNING] * busy_ms
+    sums[WAITING_MS] += ints[NUM_WAITING] * busy_ms
+
+
+@compiled
+def _log(
+    sim: Simulation, worker: int, count: int, prefills: int, tokens: int, begin_ms: float, end_ms: float
+) -> None:
+    if len(sim.log_ms) == 0:
+        return
+    row, ints = sim.counters[LOGGED], sim.workers.ints[worker]
+    sim.log_ms[row, 0], sim.log_ms[row, 1] = begin_ms, end_ms
+    log = sim.log_ints[row]
+    log[LOG_WORKER], log[LOG_REQUESTS], log[LOG_PREFILLS], log[LOG_TOKENS] = worker, count, prefills, tokens
+    log[LOG_KV_BLOCKS] = ints[TOTAL_BLOCKS] - ints[FREE_BLOCKS]
+    log[LOG_RUNNING], log[LOG_WAITING] = ints[NUM_RUNNING], ints[NUM_WAITING]
+    sim.counters[LOGGED] += 1
+    if len(sim.log_rows) > 0:
+        begin_row = sim.counters[LOGGED_ROWS]
+        for index in range(count):
+            sim.log_rows[begin_row + index, 0] = sim.workers.plan[index, 0]
+            sim.log_rows[begin_row + index, 1] = sim.workers.plan[index, 1]
+        sim.counters[LOGGED_ROWS] += count

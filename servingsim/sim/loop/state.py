@@ -1,0 +1,151 @@
+"""The arrays of a simulation: everything that the loop reads and writes, so that it can stop anywhere and go on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from servingsim.cluster.state import Cluster
+    from servingsim.timing.batch import IntArray
+    from servingsim.timing.source import FloatArray
+    from servingsim.workers.state import Int32Array, Requests, Workers
+
+# How a run ended.
+FINISHED, PAUSED, STUCK = range(3)
+
+# Columns of the counters.
+NEXT_ARRIVAL, ITERATIONS, NUM_MOVING, LOGGED, LOGGED_ROWS, NUM_OPEN, SEED = range(7)
+COUNTERS = 7
+
+# How attention over prefill chunks is priced: each request alone, or all as one launch by aggregate sizes.
+EACH, TOGETHER = range(2)
+# How a table is read between its points: on a line between them, or as the next point up.
+LINEAR, NEXT_UP = range(2)
+
+# Columns of a pool's host costs.
+GRAPH_MS, EAGER_MS, REQUEST_MS, GRAPH_MAX_SEQS, STAGE_SHARE, STAGE_TOKEN_MS, ACCEPTANCE, GROUP_FACTOR = range(8)
+HOST_COLUMNS = 8
+"""`GRAPH_MS`, `EAGER_MS`: host time of an iteration that is replayed as a graph (decodes only, at most `GRAPH_MAX_SEQS`),
+and of any other; `REQUEST_MS`: for each request in it; `STAGE_SHARE`: share of the model in the largest pipeline stage;
+`STAGE_TOKEN_MS`: to hand one token to the next stage; `ACCEPTANCE`: chance that a draft token is accepted;
+`GROUP_FACTOR`: on prefill attention where several chunks are one launch."""
+
+# Columns of a pool's modes.
+PREFILL_MODE, READING = range(2)
+MODE_COLUMNS = 2
+
+# Columns of a worker's sums.
+(
+    BUSY_MS,
+    HOST_MS,
+    NEW_TOKENS,
+    PREFILL_TOKENS,
+    SAMPLED_TOKENS,
+    PREFILL_PAIRS,
+    PREFILL_KEYS,
+    DECODE_KEYS,
+    KV_BLOCK_MS,
+    RUNNING_MS,
+    WAITING_MS,
+    WORKER_ITERATIONS,
+) = range(12)
+SUM_COLUMNS = 12
+"""`PREFILL_PAIRS`: query-key pairs of causal prefill; `PREFILL_KEYS`, `DECODE_KEYS`: keys read; `KV_BLOCK_MS`, `RUNNING_MS`,
+`WAITING_MS`: blocks in use and requests running and waiting while an iteration ran, times its milliseconds."""
+
+# Columns of a logged iteration.
+LOG_WORKER, LOG_REQUESTS, LOG_PREFILLS, LOG_TOKENS, LOG_SAMPLED, LOG_KV_BLOCKS, LOG_RUNNING, LOG_WAITING = range(8)
+LOG_COLUMNS = 8
+
+GAP_BINS_PER_OCTAVE = 64
+GAP_OCTAVES = 40
+"""Gaps between tokens are counted in bins of 1.1 %, from 1 ns to 18 minutes."""
+
+
+class Prices(NamedTuple):
+    """What an iteration costs, by pool. `P` pools; tables of pools that need less are padded.
+
+    The sizes of an iteration are looked up in tables; which points it touched is counted in `Visits`, and that is
+    enough to say afterwards what every op of the model has cost: the loop need not know the ops.
+
+    Attributes:
+        modes: [P, MODE_COLUMNS].
+        host: [P, HOST_COLUMNS].
+        token_ms: Everything that depends on the new tokens alone, [P, tokens + 1].
+        sample_ms: Everything that depends on the sampled positions alone, [P, positions + 1].
+        context_ms: Everything that depends on the keys of all requests alone, [P, context points].
+        context: Its points, [P, context points].
+        decode_ms: Attention of decode requests by batch size and mean KV length, [P, batches, lengths].
+        batch: Points of the batch axes (decode and prefill), [P, batches].
+        kv: Points of the length axis of decode, [P, lengths].
+        prefill_ms: Attention of prefill chunks by batch size, new tokens and prefix, [P, batches, chunks, prefixes].
+        chunk: Points of new tokens, [P, chunks].
+        prefix: Points of the prefix, [P, prefixes].
+        counts: Points really there on the axes of context, batch, kv, chunk, prefix, [P, 5].
+    """
+
+    modes: IntArray
+    host: FloatArray
+    token_ms: FloatArray
+    sample_ms: FloatArray
+    context_ms: FloatArray
+    context: FloatArray
+    decode_ms: FloatArray
+    batch: FloatArray
+    kv: FloatArray
+    prefill_ms: FloatArray
+    chunk: FloatArray
+    prefix: FloatArray
+    counts: IntArray
+
+
+class Visits(NamedTuple):
+    """How often each point of the price tables was used, as weights; shapes as in `Prices`."""
+
+    token: FloatArray
+    sample: FloatArray
+    context: FloatArray
+    decode: FloatArray
+    prefill: FloatArray
+
+
+class Simulation(NamedTuple):
+    """All state. `W` workers, `B` iterations under way at once on one (pipeline stages), `R` requests in one.
+
+    Attributes:
+        requests: The requests.
+        workers: The workers.
+        cluster: The pools.
+        prices: What iterations cost.
+        visits: Which prices were used.
+        counters: [COUNTERS].
+        clock_ms: The time, [1].
+        batch: Request and new tokens of each iteration under way, [W, B, R, 2].
+        batch_size: Requests in it, [W, B].
+        batch_end_ms: When it ends, infinite where none is under way, [W, B].
+        stage_free_ms: When each stage of a worker has done what is planned, [W, B].
+        ready: Workers that something happened to at this time, [W].
+        sums: [W, SUM_COLUMNS].
+        gaps: Gaps between a request's tokens, counted in bins, [bins].
+        log_ms: Begin and end of logged iterations, [capacity, 2].
+        log_ints: [capacity, LOG_COLUMNS].
+        log_rows: Request and new tokens of logged iterations, end to end, [capacity of rows, 2].
+    """
+
+    requests: Requests
+    workers: Workers
+    cluster: Cluster
+    prices: Prices
+    visits: Visits
+    counters: IntArray
+    clock_ms: FloatArray
+    batch: Int32Array
+    batch_size: IntArray
+    batch_end_ms: FloatArray
+    stage_free_ms: FloatArray
+    ready: IntArray
+    sums: FloatArray
+    gaps: IntArray
+    log_ms: FloatArray
+    log_ints: IntArray
+    log_rows: Int32Array

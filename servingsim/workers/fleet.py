@@ -1,0 +1,143 @@
+"""Workers before the first event, from what a deployment says about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from servingsim.workers.policies import POLICIES
+from servingsim.workers.state import (
+    BLOCK_COLUMNS,
+    BLOCK_TOKENS,
+    CHUNKED,
+    DRAFT_TOKENS,
+    FREE_BLOCKS,
+    FREE_HEAD,
+    FREE_TAIL,
+    KEY,
+    KEY_BLOCKS,
+    LONG_PREFILL,
+    MAX_LEVELS,
+    MAX_MODEL_LEN,
+    MAX_SEQS,
+    MIXED_CHUNKS,
+    NEXT_FREE,
+    NONE,
+    POLICY,
+    POOL,
+    PREFIX_CACHE,
+    PREVIOUS_FREE,
+    REFERENCES,
+    RESERVE_PROMPT,
+    STAGES,
+    TOKEN_BUDGET,
+    TOTAL_BLOCKS,
+    WATERMARK_BLOCKS,
+    WORKER_COLUMNS,
+    Workers,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True)
+class WorkerSettings:
+    """How one worker batches and what it can hold; tokens and blocks.
+
+    Attributes:
+        policy: A name in `POLICIES`.
+        token_budget: New tokens of an iteration (vLLM's max_num_batched_tokens, SGLang's chunked_prefill_size).
+        max_seqs: Requests that run at once.
+        kv_blocks: Blocks of the KV cache.
+        block_tokens: Tokens of a block.
+        max_model_len: Tokens of the longest request, prompt and output.
+        watermark: Share of the blocks that a first admission leaves free.
+        chunked_prefill: Whether a prompt may be cut to the budget (vLLM).
+        prefix_caching: Whether blocks are reused by content.
+        long_prefill_tokens: Most new tokens of one prefill in an iteration; 0: no limit of its own (vLLM).
+        draft_tokens: Tokens that speculation proposes for each decode step.
+        stages: Pipeline stages, and so iterations under way at once.
+        reserve_prompt: Admit only where the whole prompt fits, not just its first chunk (vLLM).
+        mixed_chunks: Decode beside prefill chunks (SGLang).
+    """
+
+    policy: str = "vllm"
+    token_budget: int = 2048
+    max_seqs: int = 256
+    kv_blocks: int = 8192
+    block_tokens: int = 16
+    max_model_len: int = 131072
+    watermark: float = 0.0
+    chunked_prefill: bool = True
+    prefix_caching: bool = False
+    long_prefill_tokens: int = 0
+    draft_tokens: int = 0
+    stages: int = 1
+    reserve_prompt: bool = False
+    mixed_chunks: bool = False
+
+
+def new_workers(
+    settings: Sequence[WorkerSettings], pools: Sequence[int], num_requests: int, key_tokens: int = 0
+) -> Workers:
+    """Idle workers.
+
+    Args:
+        settings: One for each worker.
+        pools: The pool of each.
+        num_requests: Requests of the workload.
+        key_tokens: Tokens that one prefix key of the workload stands for; 0 where it has none.
+    """
+    count, most = len(settings), max(each.max_seqs for each in settings)
+    caching = key_tokens > 0 and any(each.prefix_caching for each in settings)
+    most_blocks = max(each.kv_blocks for each in settings) if caching else 0
+    longest = max(-(-each.max_model_len // each.block_tokens) for each in settings) if caching else 0
+    free_slots = np.zeros((count, most + 1 if caching else 1), dtype=np.int32)
+    free_slots[:, :-1] = np.arange(free_slots.shape[1] - 1)
+    free_slots[:, -1] = most if caching else 0
+    workers = Workers(
+        ints=np.zeros((count, WORKER_COLUMNS), dtype=np.int64),
+        running=np.full((count, most), NONE, dtype=np.int32),
+        queues=np.full((count, MAX_LEVELS, 2), NONE, dtype=np.int32),
+        plan=np.zeros((most, 2), dtype=np.int32),
+        scratch=np.zeros(most, dtype=np.int32),
+        table=np.zeros((count, most if caching else 0, min(longest, most_blocks)), dtype=np.int32),
+        slot=np.full(num_requests if caching else 0, NONE, dtype=np.int32),
+        free_slots=free_slots,
+        blocks=np.full((count, most_blocks, BLOCK_COLUMNS), NONE, dtype=np.int64),
+        index=np.full((count, _power_of_two(2 * most_blocks), 2), NONE, dtype=np.int64),
+    )
+    for worker, (each, pool) in enumerate(zip(settings, pools, strict=True)):
+        _set(workers, worker, each, pool, key_tokens if caching else 0)
+    return workers
+
+
+def _set(workers: Workers, worker: int, settings: WorkerSettings, pool: int, key_tokens: int) -> None:
+    row = workers.ints[worker]
+    row[POLICY], row[POOL], row[STAGES] = POLICIES.index(settings.policy), pool, settings.stages
+    row[TOKEN_BUDGET], row[MAX_SEQS] = settings.token_budget, settings.max_seqs
+    row[BLOCK_TOKENS], row[TOTAL_BLOCKS], row[FREE_BLOCKS] = (
+        settings.block_tokens,
+        settings.kv_blocks,
+        settings.kv_blocks,
+    )
+    row[WATERMARK_BLOCKS] = int(settings.watermark * settings.kv_blocks)
+    row[CHUNKED], row[LONG_PREFILL] = settings.chunked_prefill, settings.long_prefill_tokens
+    row[MAX_MODEL_LEN], row[DRAFT_TOKENS] = settings.max_model_len, settings.draft_tokens
+    row[RESERVE_PROMPT], row[MIXED_CHUNKS] = settings.reserve_prompt, settings.mixed_chunks
+    row[FREE_HEAD] = row[FREE_TAIL] = NONE
+    if settings.prefix_caching and key_tokens:
+        row[PREFIX_CACHE], row[KEY_BLOCKS] = 1, key_tokens // settings.block_tokens
+        blocks, numbers = workers.blocks[worker], np.arange(settings.kv_blocks)
+        blocks[numbers, REFERENCES] = 0
+        blocks[numbers, KEY] = NONE
+        blocks[numbers, PREVIOUS_FREE], blocks[numbers, NEXT_FREE] = numbers - 1, numbers + 1
+        blocks[settings.kv_blocks - 1, NEXT_FREE] = NONE
+        row[FREE_HEAD], row[FREE_TAIL] = 0, settings.kv_blocks - 1
+
+
+def _power_of_two(value: int) -> int:
+    return 1 << max(value - 1, 0).bit_length() if value else 0

@@ -1,0 +1,91 @@
+"""Step 8 of any decoder, the figures: the table's work beside the general accountant's, the eager table's beside the trace.
+
+The trace is of the eager model, which computes some things otherwise than a serving stack does (keys and values of
+MLA are expanded for every token): its FLOPs are compared with those of the rows that Transformers itself would launch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from skills.split_model.agreement_general import agreement_general
+from skills.split_model.catalogue.find import catalogue_of
+from skills.split_model.rank import rank_of
+from skills.split_model.rows.model import model_rows
+from skills.split_model.rows.modules import REGION_ATTENTION, REGION_EXPERTS
+from skills.split_model.rows.writer import Site
+from skills.split_model.row_work import row_work
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from skills.split_model.draft import Draft
+    from skills.split_model.general import GeneralModel
+    from skills.split_model.schema import Agreement, PhaseShape
+    from skills.split_model.tracing import Traced
+
+TRACED = {
+    "gemm": ("aten.linear", "aten.addmm", "aten.mm", "aten.matmul", "aten.bmm", "aten.convolution"),
+    "attention": (REGION_ATTENTION, "aten.scaled_dot_product_attention"),
+    "moe": (REGION_EXPERTS,),
+}
+"""Operations of the trace by the family of the rows that they are."""
+
+
+def general_figures(
+    model: GeneralModel,
+    drafts: Sequence[Draft],
+    phases: Sequence[PhaseShape],
+    found: Traced,
+    known: Collection[str],
+) -> list[Agreement]:
+    """Every figure of every phase.
+
+    Args:
+        model: The model.
+        drafts: The table of one rank.
+        phases: What is asked about.
+        found: The trace.
+        known: Kernel kinds that exist.
+    """
+    figures = agreement_general(model, drafts, phases)
+    if found.trace is None:
+        return figures
+    eager = eager_rows(model, known)
+    return [_beside_trace(each, eager, phase, found) for each, phase in zip(figures, phases, strict=True)]
+
+
+def eager_rows(model: GeneralModel, known: Collection[str]) -> list[Draft]:
+    """The undivided model's rows as Transformers launches them: what is traced."""
+    catalogue = catalogue_of("transformers")
+    rank = rank_of(model.facts, catalogue, tp=1, ep=1, kv_dtype=model.rank.kv_dtype)
+    return model_rows(Site(rank, catalogue, known, ("prefill", "decode")))
+
+
+def _beside_trace(
+    figure: Agreement, eager: Sequence[Draft], phase: PhaseShape, found: Traced
+) -> Agreement:
+    table, trace = dict(figure.table), dict(figure.trace)
+    for family, atens in TRACED.items():
+        counted = _traced_flops(found, phase, atens)
+        ours = sum(each.repeat * row_work(each, phase).flops for each in eager if each.family == family)
+        if counted or ours:
+            table[f"undivided_{family}_flops"] = ours
+            trace[f"undivided_{family}_flops"] = counted
+    return figure.model_copy(update={"table": table, "trace": trace})
+
+
+def _traced_flops(
+    found: Traced, phase: PhaseShape, atens: Collection[str]
+) -> float:
+    """Of the whole model: each traced layer stands for all that run the same operations."""
+    if found.trace is None:
+        return 0.0
+    counts = {each.indices[0]: len(each.indices) for each in found.trace.classes}
+    return float(
+        sum(
+            op.flops * (1 if op.layer < 0 else counts.get(op.layer, 0))
+            for op in found.trace.ops
+            if op.phase == phase.label and op.aten in atens
+        )
+    )

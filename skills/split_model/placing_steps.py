@@ -1,0 +1,151 @@
+"""Where each launch of a step goes: aligned to the table's order, then what is left between the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from skills.split_model.placing_align import MOST_CELLS, align
+from skills.split_model.placing_fit import fits, role_of_kind
+from skills.split_model.placing_order import BEFORE, BEHIND, slots_of
+from skills.split_model.placing_roles import COPIES, PLUMBING, PRECEDES, SAMPLING, tells_phase
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from skills.split_model.capture import LaunchKind
+    from skills.split_model.draft import Draft
+    from skills.split_model.placing_order import Slot
+
+HEAVY_ROLES = {
+    "gemm", "moe_gemm", "attention", "collective", "allreduce_norm", "gated_delta_rule", "mamba_scan", "moe_dispatch"
+}  # fmt: skip
+"""Never bookkeeping, wherever they stand."""
+AHEAD = 3
+"""Rows ahead that a launch may prepare the input of."""
+
+
+@dataclass(frozen=True)
+class Home:
+    """Where a launch goes.
+
+    Attributes:
+        rows: Drafts that share it; none for plumbing and what has no row.
+        begins: Whether it is the first launch of its row.
+        reason: Without rows: why.
+        plumbing: Without rows: whether it is framework plumbing.
+    """
+
+    rows: tuple[int, ...] = ()
+    begins: bool = False
+    reason: str = ""
+    plumbing: bool = False
+
+
+def homes(
+    sequence: NDArray[np.intp],
+    kinds: Sequence[LaunchKind],
+    drafts: Sequence[Draft],
+    order: Sequence[str],
+    *,
+    phase: str,
+    eager: bool,
+) -> list[Home] | None:
+    """The home of each launch of a step; None where the step is too long to be aligned.
+
+    Args:
+        sequence: Index into the kinds, one a launch, in time.
+        kinds: Of launches.
+        drafts: The rows.
+        order: Class of each layer.
+        phase: Of the step.
+        eager: Whether the stack computes norms and rotations by generic kernels.
+    """
+    slots = slots_of(drafts, order, phase)
+    if not slots or len(sequence) * len(slots) > MOST_CELLS:
+        return None
+    used, index = np.unique(sequence, return_inverse=True)
+    mine = [kinds[at] for at in used]
+    begin, follow = fits(mine, drafts, slots, eager=eager)
+    aligned = align(begin[index], follow[index])
+    slot, begins = aligned.slot.copy(), aligned.begins.copy()
+    _fill_unseen(slot, begins, begin[index], slots)
+    roles = [role_of_kind(kind) for kind in mine]
+    _join_ahead(slot, [roles[at] for at in index], drafts, slots)
+    names = [kind.name for kind in mine]
+    return [
+        Home(_one_phase(slots[place].rows, names[at], drafts), bool(first))
+        if place >= 0
+        else _without_row(roles[at], slot, launch, slots)
+        for launch, (place, first, at) in enumerate(zip(slot.tolist(), begins, index.tolist(), strict=True))
+    ]
+
+
+def _fill_unseen(
+    slot: NDArray[np.int64], begins: NDArray[np.bool_], begin: NDArray[np.float64], slots: Sequence[Slot]
+) -> None:
+    """Rows that a stack launches in another order within their layer (shared experts beside the routed ones)."""
+    seen = {int(each) for each in slot if each >= 0}
+    layer_of = np.array([each.layer for each in slots])
+    around = _layers_around(slot, layer_of)
+    for at in np.flatnonzero(slot < 0):
+        fitting = [
+            int(place)
+            for place in np.flatnonzero(begin[at] > 0)
+            if int(place) not in seen and layer_of[place] in around[at]
+        ]
+        if fitting:
+            best = max(fitting, key=lambda place: (begin[at, place], -place))
+            slot[at], begins[at] = best, True
+            seen.add(best)
+
+
+def _layers_around(slot: NDArray[np.int64], layer_of: NDArray[np.int64]) -> list[set[int]]:
+    """Layers of the placed launches before and behind each launch."""
+    before, found = BEFORE, []
+    for place in slot:
+        before = int(layer_of[place]) if place >= 0 else before
+        found.append({before})
+    behind = BEHIND
+    for at in range(len(slot) - 1, -1, -1):
+        behind = int(layer_of[slot[at]]) if slot[at] >= 0 else behind
+        found[at].add(behind)
+    return found
+
+
+def _join_ahead(
+    slot: NDArray[np.int64], roles: Sequence[str], drafts: Sequence[Draft], slots: Sequence[Slot]
+) -> None:
+    """Launches that prepare a row's input, where the table has no row of their own for that."""
+    placed = np.flatnonzero(slot >= 0)
+    for at in np.flatnonzero(slot < 0).tolist():
+        families = PRECEDES.get(roles[at], ())
+        ahead = placed[np.searchsorted(placed, at) :][:AHEAD]
+        for place in slot[ahead] if families else ():
+            if drafts[slots[place].rows[0]].family in families:
+                slot[at] = place
+                break
+
+
+def _one_phase(rows: tuple[int, ...], name: str, drafts: Sequence[Draft]) -> tuple[int, ...]:
+    """Of prefill's and decode's rows the one that the kernel's name tells; both where it tells none."""
+    told = tells_phase(name) if len(rows) > 1 else ""
+    return tuple(row for row in rows if drafts[row].counted == told) or rows
+
+
+def _without_row(role: str, slot: NDArray[np.int64], launch: int, slots: Sequence[Slot]) -> Home:
+    """Plumbing by its role, or by standing before or behind the layers; else named as having no row."""
+    if role in PLUMBING:
+        return Home(reason=PLUMBING[role], plumbing=True)
+    placed = np.flatnonzero(slot >= 0)
+    inside = [at for at in placed if slots[slot[at]].layer not in {BEFORE, BEHIND}]
+    if inside and role not in HEAVY_ROLES:
+        if launch < inside[0]:
+            return Home(reason=COPIES, plumbing=True)
+        if launch > inside[-1]:
+            return Home(reason=f"{SAMPLING} and bookkeeping behind the layers", plumbing=True)
+    return Home(reason=f"no row of this kind (its name suggests: {role or 'nothing'})")
