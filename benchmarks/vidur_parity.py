@@ -17,11 +17,16 @@ import numpy as np
 
 from servingsim.sim.loop.build import LogSettings, PoolSettings, new_simulation
 from servingsim.sim.loop.state import (
+    BATCH_AXIS,
+    CHUNK_AXIS,
     GROUP_FACTOR,
     HOST_COLUMNS,
+    KV_AXIS,
     MODE_COLUMNS,
     NEXT_UP,
+    OF_TOKENS,
     PREFILL_MODE,
+    PREFIX_AXIS,
     READING,
     STAGE_SHARE,
     TOGETHER,
@@ -71,7 +76,7 @@ def prices(folder: Path, run: GoldenRun) -> Prices:
     ops = _read_tables(folder / f"{run.tables}_optables.csv.gz")
     factor = GROUP if run.grouped else 1.0
     tokens = max(key for key, _ in ops["attn_pre_proj"])
-    token_ms = np.zeros((1, tokens + 1))
+    count_ms = np.zeros((1, 3, tokens + 1))
     ragged = {name: table for name, table in ops.items() if name not in {"attn_decode", "attn_prefill"}}
     for count in range(1, tokens + 1):
         up = -(-count // TOKEN_STEP) * TOKEN_STEP
@@ -80,33 +85,22 @@ def prices(folder: Path, run: GoldenRun) -> Prices:
             for name, table in ragged.items()
             if (up, 0) in table
         )
-        token_ms[0, count] = run.layers * layer
+        count_ms[0, OF_TOKENS, count] = run.layers * layer
     batch, kv, decode = _grid(ops["attn_decode"])
     decode = decode * run.layers
     decode[batch > 1] *= factor
     prefix, chunk, prefill = _grid(ops["attn_prefill"])
-    axes = max(len(batch), 1)
     host = np.zeros((1, HOST_COLUMNS))
     host[0, STAGE_SHARE], host[0, GROUP_FACTOR] = 1.0, factor
     modes = np.zeros((1, MODE_COLUMNS), dtype=np.int64)
     modes[0, PREFILL_MODE], modes[0, READING] = TOGETHER, NEXT_UP
-    by_batch = np.zeros((1, axes, len(chunk), len(prefix)))
+    by_batch = np.zeros((1, len(batch), len(chunk), len(prefix)))
     by_batch[0, :] = prefill.T * run.layers
-    return Prices(
-        modes=modes,
-        host=host,
-        token_ms=token_ms,
-        sample_ms=np.zeros((1, 1025)),
-        context_ms=np.zeros((1, 0)),
-        context=np.zeros((1, 0)),
-        decode_ms=decode[None],
-        batch=batch[None],
-        kv=kv[None],
-        prefill_ms=by_batch,
-        chunk=chunk[None],
-        prefix=prefix[None],
-        counts=np.array([[0, len(batch), len(kv), len(chunk), len(prefix)]]),
-    )
+    axes = np.zeros((1, 5, max(len(batch), len(kv), len(chunk), len(prefix))))
+    points = np.zeros((1, 5), dtype=np.int64)
+    for axis, values in ((BATCH_AXIS, batch), (KV_AXIS, kv), (CHUNK_AXIS, chunk), (PREFIX_AXIS, prefix)):
+        axes[0, axis, : len(values)], points[0, axis] = values, len(values)
+    return Prices(modes, host, count_ms, decode[None], by_batch, axes, points)
 
 
 def simulation(folder: Path, run: GoldenRun, table: Prices, log: LogSettings | None = None) -> Simulation:

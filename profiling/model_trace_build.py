@@ -50,7 +50,9 @@ def build(config: dict[str, Any], dtype: str) -> Built:
         return _on_meta(AutoModelForCausalLM, known, text, dtype, whole=type(known) is type(text))
     if type(known) in towers:
         return _on_meta(AutoModelForImageTextToText, known, text, dtype, whole=False)
-    raise ValueError(f"transformers {transformers.__version__} has no causal language model for {known.model_type!r}")
+    raise ValueError(
+        f"transformers {transformers.__version__} has no causal language model for {known.model_type!r}"
+    )
 
 
 def _plain(config: dict[str, Any]) -> dict[str, Any]:
@@ -80,8 +82,6 @@ def _on_meta(auto: Any, config: Any, text: Any, dtype: str, *, whole: bool) -> B
         model = auto.from_config(config, dtype=DTYPES[dtype])
     model.tie_weights()
     return Built(model.eval(), text, whole)
-
-
 
 
 def model_types() -> dict[str, str]:

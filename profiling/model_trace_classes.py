@@ -17,6 +17,9 @@ HINTS = {
     "region.kimi_delta_rule": "linear",
     "region.mamba_scan": "mamba",
     "region.attention": "attention",
+    "region.rwkv_scan": "rwkv",
+    "region.mlstm_scan": "mlstm",
+    "region.gated_linear_recurrence": "recurrent",
     "region.experts": "moe",
 }
 
@@ -61,7 +64,16 @@ def _hash(stream: Sequence[TracedOp]) -> str:
     for op in stream:
         if op.view or op.aten in CASTS:
             continue
-        said = (op.phase, POSITION.sub("", op.module), op.aten, op.anchor, op.inputs, op.output, op.flops, op.detail)
+        said = (
+            op.phase,
+            POSITION.sub("", op.module),
+            op.aten,
+            op.anchor,
+            op.inputs,
+            op.output,
+            op.flops,
+            op.detail,
+        )
         digest.update(repr(said).encode())
     return digest.hexdigest()[:16]
 
@@ -71,4 +83,6 @@ def _hint(stream: Sequence[TracedOp]) -> str:
     names = {op.aten for op in stream}
     masks = {op.detail.split(" ")[0] for op in stream if op.aten == "region.attention"}
     cut = "".join(word for mask, word in MASKS.items() if mask in masks)
-    return cut + "_".join(hint for name, hint in HINTS.items() if name in names) or ("mlp" if stream else "empty")
+    return cut + "_".join(hint for name, hint in HINTS.items() if name in names) or (
+        "mlp" if stream else "empty"
+    )

@@ -79,7 +79,9 @@ class Recorder:
         work = NONE if shares else self._work(name, args, inputs, outputs)
         self.add(f"{str(func).split('.')[0]}.{name}", inputs, outputs, work, view=shares)
 
-    def add(self, name: str, inputs: list[Any], outputs: list[Any], work: Work, *, view: bool = False) -> None:
+    def add(
+        self, name: str, inputs: list[Any], outputs: list[Any], work: Work, *, view: bool = False
+    ) -> None:
         """An operation, or a region that stands for several."""
         found = self._layer.match(self._path[-1])
         layer, module = (int(found[1]), found[2] or "") if found else (-1, self._path[-1])

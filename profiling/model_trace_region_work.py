@@ -27,10 +27,14 @@ REGIONS = {
     "selective_scan_fn": "mamba_scan",
 }
 """A fused form for many tokens and one for a single token compute the same."""
+COUNTS = ("num_experts", "moe_num_experts")
+"""How modules name their number of experts; else it is the first axis of their weights."""
 DELTA_PRODUCTS = 3
 """State times key, the update's outer product, state times query."""
 SCAN_PRODUCTS = 2
-"""The update's outer product, state times C."""
+"""The update's outer product, state times C (mLSTM: times query)."""
+ELEMENTWISE_PRODUCTS = {"rwkv_scan": 6, "gated_linear_recurrence": 1}
+"""Of recurrences whose state is one element a channel: numerator, denominator and output; decay and add."""
 
 
 def region_name(hub_name: str) -> str:
@@ -66,11 +70,13 @@ def experts(module: Any, hidden: Any, top_k: int, *, every: bool = False) -> Wor
         every: Whether the input holds each token once for every expert, as code does that computes them all.
     """
     weights = stacked(module)
-    count = weights[0].shape[0]
+    count = next(
+        (int(getattr(module, name)) for name in COUNTS if getattr(module, name, 0)), weights[0].shape[0]
+    )
     among = max(int(getattr(module, "total_experts", 0) or 0), count)
     tokens = hidden.numel() // hidden.shape[-1] // (count if every else 1)
     touched = count * (1.0 - (1.0 - min(top_k, among) / among) ** tokens)
-    matrices = [each for each in weights if each.dim() > 2]  # noqa: PLR2004 - experts, rows, columns
+    matrices = [each for each in weights if each.dim() > 2 or each.shape[0] != count]  # noqa: PLR2004 - not biases
     products = sum(2 * tokens * top_k * each.numel() // among for each in matrices)
     read = sum(each.numel() * each.element_size() for each in weights) * touched / count
     moved = round(read) + 2 * tokens * hidden.shape[-1] * hidden.element_size()
@@ -78,7 +84,7 @@ def experts(module: Any, hidden: Any, top_k: int, *, every: bool = False) -> Wor
 
 
 def stacked(module: Any) -> list[Any]:  # noqa: ANN401 - a module
-    """Weights of all experts at once; their first axis counts the experts."""
+    """Weights of all experts at once: beside each other on the first axis."""
     return [each for each in module.parameters() if each.dim() > 1]
 
 
@@ -100,6 +106,10 @@ def _hub_flops(region: str, name: str, named: Mapping[str, Any], result: Any) ->
         return int(2 * result.numel() * named["weight"].shape[-1])
     if region in {"gated_delta_rule", "kimi_delta_rule"}:
         return int(2 * DELTA_PRODUCTS * result.numel() * named["key"].shape[-1])
+    if region == "mlstm_scan":
+        return int(2 * SCAN_PRODUCTS * result.numel() * named["key"].shape[-1])
+    if region in ELEMENTWISE_PRODUCTS:
+        return int(2 * ELEMENTWISE_PRODUCTS[region] * result.numel())
     if region == "mamba_scan":
         state = named["A"].shape[-1] if name == "selective_scan_fn" else named["B"].shape[-1]
         return int(2 * SCAN_PRODUCTS * result.numel() * state)

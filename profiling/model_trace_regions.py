@@ -44,11 +44,12 @@ class Regions:
 
         def marked(func_name: str, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - transformers' signature
             decorator = plain(func_name, *args, **kwargs)
-            return lambda function: self._hub(func_name, function, decorator(function))
+            return lambda function: self.keep(func_name, function, decorator(function))
 
         hub_kernels.use_kernel_func_from_hub_with_fallback = marked
         setattr(transformers.integrations, plain.__name__, marked)
         masking_utils.fast_all = _no_padding
+        masking_utils.find_packed_sequence_indices = _not_packed
 
     def plain_experts(self, model: Any, top_k: int) -> None:  # noqa: ANN401 - a transformers model
         """Keep experts whole whose modules Transformers does not dispatch.
@@ -72,7 +73,9 @@ class Regions:
 
     def _attention(self, function: Any, module: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - transformers' signature
         recorder = self.recorder
-        query, key, value = [*args, *(kwargs.get(name) for name in ("query", "key", "value")[len(args) :])][:3]
+        query, key, value = [*args, *(kwargs.get(name) for name in ("query", "key", "value")[len(args) :])][
+            :3
+        ]
         if recorder is None or query.dim() != work.HEADS_APART:
             return function(module, *args, **kwargs)
         with recorder.mute():
@@ -103,7 +106,14 @@ class Regions:
             recorder.add("region.experts", [hidden, *routed], [output], cost)
         return output
 
-    def _hub(self, name: str, function: Any, decorated: Any) -> Any:  # noqa: ANN401 - functions
+    def keep(self, name: str, function: Any, decorated: Any) -> Any:  # noqa: ANN401 - functions
+        """A function that is recorded whole.
+
+        Args:
+            name: On the hub, or of its region.
+            function: Whose parameters name its arguments.
+            decorated: What runs.
+        """
         signature = inspect.signature(function)
 
         @functools.wraps(function)
@@ -117,7 +127,9 @@ class Regions:
             if results and not recorder.muted:
                 named = signature.bind(*args, **kwargs).arguments
                 operands = tensors([*args, *kwargs.values()])
-                recorder.add(work.region_name(name), operands, results, work.hub(name, named, operands, results))
+                recorder.add(
+                    work.region_name(name), operands, results, work.hub(name, named, operands, results)
+                )
             return output
 
         return region
@@ -147,9 +159,15 @@ def _no_padding(_mask: Any) -> bool:  # noqa: ANN401 - a tensor
     return True
 
 
+def _not_packed(_position_ids: Any) -> None:  # noqa: ANN401 - a tensor
+    """A row of a trace is one sequence."""
+
+
 def _shapes(value: Any) -> Any:  # noqa: ANN401 - nested arguments
     if isinstance(value, torch.Tensor):
         return (tuple(value.shape), value.dtype)
+    if isinstance(value, torch.nn.Module):
+        return type(value)
     return tuple(map(_shapes, value)) if isinstance(value, (list, tuple)) else repr(value)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import DynamicCache
 
+from profiling.model_trace_loops import keep_loops_whole
 from profiling.model_trace_recorder import LAYERS, Recorder
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def run(built: Built, phases: Sequence[TracePhase], regions: Regions) -> tuple[R
     recorder = Recorder(built.model, layers=path.replace(".", r"\.") if path else LAYERS)
     regions.recorder = recorder
     regions.plain_experts(built.model, int(getattr(built.config, "num_experts_per_tok", 0) or 0))
+    keep_loops_whole(built.model, regions)
     with torch.inference_mode():
         for phase in phases:
             before: dict[str, Any] = {}
@@ -61,7 +63,9 @@ def _forward(built: Built, batch: int, tokens: int, before: dict[str, Any]) -> A
     ids = torch.zeros((batch, tokens), dtype=torch.long, device="meta")
     known = inspect.signature(built.model.forward).parameters
     wanted = {"use_cache": True, "logits_to_keep": 1}
-    return built.model(input_ids=ids, **{key: value for key, value in wanted.items() if key in known}, **before)
+    return built.model(
+        input_ids=ids, **{key: value for key, value in wanted.items() if key in known}, **before
+    )
 
 
 def _filled(built: Built, phase: TracePhase) -> dict[str, Any]:

@@ -86,7 +86,12 @@ def _survey(only: Sequence[str] | None, done: set[str]) -> Iterator[dict[str, An
 
 
 def _traced(worker: WorkerProcess, model_type: str, added: dict[str, Any]) -> dict[str, Any]:
-    request = {"op": "trace_any", "config": {"model_type": model_type} | added, "phases": PHASES, "dtype": "bf16"}
+    request = {
+        "op": "trace_any",
+        "config": {"model_type": model_type} | added,
+        "phases": PHASES,
+        "dtype": "bf16",
+    }
     start_s = time.monotonic()
     try:
         answer = worker.ask(request, TYPE_TIMEOUT_S)

@@ -42,19 +42,22 @@ def trace_any(request: protocol.Message) -> protocol.Message:
 
     from profiling.model_trace_build import build  # noqa: PLC0415
     from profiling.model_trace_classes import classes_of, one_of_each  # noqa: PLC0415
+    from profiling.model_trace_inline import whole_attention  # noqa: PLC0415
     from profiling.model_trace_regions import regions  # noqa: PLC0415
     from profiling.model_trace_run import parameters, run  # noqa: PLC0415
 
     places = regions()
     built = build(request["config"], request["dtype"])
-    recorder, path = run(built, [TracePhase(**each) for each in request["phases"]], places)
+    phases = [TracePhase(**each) for each in request["phases"]]
+    recorder, path = run(built, phases, places)
     depth = len(built.model.get_submodule(path)) if path else 0
-    classes = classes_of(recorder.ops, depth)
+    ops = whole_attention(recorder.ops, {phase.name: phase.context for phase in phases})
+    classes = classes_of(ops, depth)
     return {
         "torch": torch.__version__,
         "transformers": transformers.__version__,
         "parameters": parameters(built, recorder),
-        "ops": [asdict(op) for op in one_of_each(recorder.ops, classes)],
+        "ops": [asdict(op) for op in one_of_each(ops, classes)],
         "classes": [asdict(each) for each in classes],
         "model_class": type(built.model).__name__,
         "layers_path": path,

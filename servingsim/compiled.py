@@ -24,26 +24,34 @@ PACKAGE = Path(__file__).parent
 COMPILED_ROOMS = ("workers", "cluster", "sim/loop")
 """Folders whose functions are compiled by `compiled` and call one another."""
 
+INTERNAL = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""Wrappers for calls from Python are nearly half of the time to compile: most functions need none."""
+
 
 def compiled(function: Function) -> Function:
-    """The function as machine code, read from disk where this state of the sources was compiled before.
+    """The function as machine code for other compiled functions, read from disk where it was compiled before.
 
     Arrays are borrowed from the caller, never counted or made: counting references took three quarters of the time.
     """
+    return _made(function, inline="never", **INTERNAL)
+
+
+def entry(function: Function) -> Function:
+    """As `compiled`, for a function that Python calls: it alone gets a wrapper that unpacks its arguments."""
     return _made(function, inline="never")
 
 
 def inlined(function: Function) -> Function:
     """As `compiled`, for a few lines that are run for every request: their callers take them in."""
-    return _made(function, inline="always")
+    return _made(function, inline="always", **INTERNAL)
 
 
-def _made(function: Function, inline: str) -> Function:
+def _made(function: Function, **options: object) -> Function:
     folder = cache_folder()
     default = numba.config.CACHE_DIR
     try:
         numba.config.CACHE_DIR = str(folder or default)  # read once, while the decorator makes its cache
-        made: Function = numba.njit(cache=True, error_model="numpy", _nrt=False, inline=inline)(function)
+        made: Function = numba.njit(cache=True, error_model="numpy", _nrt=False, **options)(function)
     finally:
         numba.config.CACHE_DIR = default
     return made

@@ -74,7 +74,7 @@ def _columns(sink: ColumnSink) -> Launches:
         "kind": np.uint8,
         "graph": np.uint8,
     }
-    raw = {name: np.array(column, types.get(name, np.int64)) for name, column in sink.columns.items()}
+    raw = {name: np.frombuffer(column, types.get(name, np.int64)) for name, column in sink.columns.items()}
     order = np.lexsort((raw["start_ns"], raw["process"], raw["device"]))
     data: dict[str, NDArray[np.generic]] = {name: column[order] for name, column in raw.items()}
     size = len(order)

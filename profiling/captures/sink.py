@@ -9,6 +9,7 @@ from array import array
 from collections import Counter
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from profiling.captures.capture import KINDS
 from profiling.captures.step_names import step_name
 from servingsim.errors import ServingSimError
 
@@ -24,6 +25,8 @@ MOST_TEXT = 64 * 2**20
 """Characters of all distinct texts together."""
 LONGEST_NAME = 4096
 WIDE = ("start_ns", "duration_ns", "launched_ns", "correlation", "process", "stream")
+GRID_SIZE = 32
+MOST_DEVICES = 2**31 - 1
 NARROW = ("name", "cpu_op", "shapes", "grid", "device")
 LARGEST = 2**61
 """Of a time: the sum of two still fits in 64 bits."""
@@ -70,6 +73,8 @@ class ColumnSink:
             "kind": array("B"),
             "graph": array("B"),
         }
+        self._append = [column.append for column in self.columns.values()]
+        self._start = self.columns["start_ns"]
         self.names: Texts[str] = Texts()
         self.cpu_ops: Texts[str] = Texts("")
         self.shapes: Texts[str] = Texts("")
@@ -83,27 +88,34 @@ class ColumnSink:
 
     def launch(self, launch: KernelLaunch) -> None:
         """One execution."""
-        columns = self.columns
-        if len(columns["start_ns"]) >= MOST_LAUNCHES:
+        if len(self._start) >= MOST_LAUNCHES:
             raise ServingSimError(
                 f"more than {MOST_LAUNCHES} launches",
                 code="E_LIMIT",
                 hint="profile fewer steps: a few tell enough",
             )
         name = launch.name[:LONGEST_NAME]
-        columns["start_ns"].append(_bounded(launch.start_ns))
-        columns["duration_ns"].append(_bounded(launch.duration_ns))
-        columns["launched_ns"].append(_bounded(launch.launched_ns))
-        columns["correlation"].append(_bounded(launch.correlation))
-        columns["process"].append(_bounded(launch.process))
-        columns["stream"].append(_bounded(launch.stream))
-        columns["device"].append(min(max(launch.device, -1), 2**31 - 1))
-        columns["name"].append(self.names.index(name, len(name)))
-        columns["cpu_op"].append(self.cpu_ops.index(launch.cpu_op, len(launch.cpu_op)))
-        columns["shapes"].append(self.shapes.index(launch.shapes, len(launch.shapes)))
-        columns["grid"].append(self.grids.index(launch.grid, 32))
-        columns["kind"].append(("kernel", "memcpy", "memset").index(launch.kind))
-        columns["graph"].append(launch.graph)
+        wide = (
+            launch.start_ns,
+            launch.duration_ns,
+            launch.launched_ns,
+            launch.correlation,
+            launch.process,
+            launch.stream,
+        )
+        if max(wide) > LARGEST or min(wide) < -LARGEST:
+            wide = tuple(min(max(value, -LARGEST), LARGEST) for value in wide)  # type: ignore[assignment]
+        narrow = (
+            self.names.index(name, len(name)),
+            self.cpu_ops.index(launch.cpu_op, len(launch.cpu_op)),
+            self.shapes.index(launch.shapes, len(launch.shapes)),
+            self.grids.index(launch.grid, GRID_SIZE),
+            min(max(launch.device, -1), MOST_DEVICES),
+            KINDS.index(launch.kind),
+            launch.graph,
+        )
+        for append, value in zip(self._append, wide + narrow, strict=True):
+            append(value)
 
     def mark(self, mark: Mark) -> None:
         """One range: kept where its name is a step's."""
@@ -134,8 +146,3 @@ class ColumnSink:
     def damaged(self, what: str, count: int = 1) -> None:
         """Something that is left out."""
         self.damage[what] += count
-
-
-def _bounded(value: int) -> int:
-    """A number that fits in 64 bits: a hostile file may hold any."""
-    return value if -LARGEST <= value <= LARGEST else (LARGEST if value > 0 else -LARGEST)

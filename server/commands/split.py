@@ -55,6 +55,7 @@ split, 1 a criterion fails, 2 refused, 130 interrupted.
 @click.pass_context
 def split(
     ctx: click.Context,
+    /,
     *,
     config: str,
     prefill: tuple[str, ...],
@@ -66,8 +67,8 @@ def split(
 ) -> None:
     """Split the model of CONFIG into the kernels it costs: a config.json, its folder, or a bundled name.
 
-    Every operation has one home: a kernel kind, a new kernel, an elementwise launch, or the epilogue of another. A trace of the
-    model, an independent count and a capture check that nothing is missing or counted twice.
+    Every operation has one home: a kernel kind, a new kernel, an elementwise launch, or the epilogue of another. A
+    trace of the model, an independent count and a capture check that nothing is missing or counted twice.
     """
     path = Path(config)
     arguments = fields | {

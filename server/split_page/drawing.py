@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from server.split_page.figures import counted
+from server.split_page.figures import TIMES, counted
 from server.split_page.markup import Html, el
 from server.split_page.shares import nature
 from skills.split_model.schema import OUTSIDE
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 LAST = "head"
 """Section outside the loop that runs behind the layers; every other one runs before them."""
+MIXERS = ("attention.", "linear.", "mamba.")
+"""Sections that mix the tokens of a sequence."""
 
 
 def drawing(report: SplitReport) -> Html:
@@ -56,20 +58,31 @@ def _behind(row: Row) -> bool:
 
 def _layers(layer: LayerClass, report: SplitReport) -> Html:
     rows = [row for row in report.rows if row.layer_class == layer.name]
-    return _box(layer.name, f"×{layer.count}", rows, said_of(layer))
+    return _box(layer.name, f"{TIMES}{layer.count}", rows, said_of(layer))
 
 
 def _box(title: str, times: str, rows: list[Row], said: str = "") -> Html:
-    """One box: its name, how often it runs, its launches in the colour of their nature."""
-    chips = (
-        el("li", row.op, style=f"border-color:var(--{nature(row)})", title=f"{row.math}: {row.verdict}")
-        for row in rows
-        if row.verdict != "fold"
+    """One box: its name, how often it runs, its launches by section in the colour of their nature."""
+    sections: dict[str, list[Row]] = {}
+    for row in sorted(rows, key=_place):
+        sections.setdefault(row.op.partition(".")[0], []).append(row)
+    parts = (
+        part
+        for section, members in sections.items()
+        for part in (*([el("h3", section)] if said else []), el("ul", *map(_chip, members)))
     )
-    return el(
-        "section",
-        el("header", el("span", title), el("span", times)),
-        *([el("small", said)] if said else []),
-        el("ul", *chips),
-        class_="block",
-    )
+    about = [el("small", said)] if said else []
+    return el("section", el("header", el("span", title), el("span", times)), *about, *parts, class_="block")
+
+
+def _place(row: Row) -> int:
+    """Mixers stand before what follows them."""
+    return not row.op.startswith(MIXERS)
+
+
+def _chip(row: Row) -> Html:
+    """A launch; a fold is shown as part of another one."""
+    name = row.op.partition(".")[2]
+    text = f"{name} in {row.maps_to.host}" if row.verdict == "fold" else name
+    colour = f"border-color:var(--{nature(row)})" if row.verdict != "fold" else "opacity:.7"
+    return el("li", text, style=colour, title=f"{row.math}: {row.verdict}")

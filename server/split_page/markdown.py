@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from server.split_page.drawing import figures_of, said_of
-from server.split_page.figures import args_text, percent, scaled, share_of, shown, target, where
+from server.split_page.figures import args_text, percent, phase_title, scaled, share_of, shown, target, where
 from server.split_page.shares import bars
 
 if TYPE_CHECKING:
@@ -45,7 +45,11 @@ def _lines(report: SplitReport, title: str) -> Iterator[str]:
     yield from _table(
         ("phase", "basis", "parts"),
         (
-            (bar.title, bar.basis, ", ".join(f"{name} {percent(share)}" for name, share in bar.parts))
+            (
+                phase_title(bar.title),
+                bar.basis,
+                ", ".join(f"{name} {percent(share)}" for name, share in bar.parts),
+            )
             for bar in bars(report)
         ),
     )
@@ -72,8 +76,9 @@ def _facts(report: SplitReport) -> list[tuple[str, str]]:
 
 def _decisions(report: SplitReport) -> Iterator[str]:
     phases = list(dict.fromkeys(label for row in report.rows for label in row.work))
+    heads = ("share", "operation", "layers", "math", "anchor", "verdict", "maps to", "launch", "measured")
     yield from _table(
-        ("share", "operation", "layers", "math", "anchor", "verdict", "maps to", "launch", "measured", *phases),
+        (*heads, *map(phase_title, phases)),
         (
             (
                 percent(share_of(row)), row.op, where(row), row.math, row.anchor, row.verdict,

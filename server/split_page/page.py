@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from server.split_page.drawing import drawing, figures_of
-from server.split_page.figures import args_text, percent, scaled, share_of, target, where
+from server.split_page.figures import args_text, percent, phase_title, scaled, share_of, target, where
 from server.split_page.markup import Html, el, number, table
-from server.split_page.shares import MEASURED, bars, nature
+from server.split_page.shares import bars, nature
 from server.split_page.style import style_sheet
 from servingsim import __version__
 
@@ -45,8 +45,7 @@ def html_page(report: SplitReport, title: str) -> str:
 def _sections(report: SplitReport, title: str) -> Iterator[Html]:
     yield from _head(report, title)
     yield el("h2", "Architecture")
-    yield drawing(report)
-    yield from _facts(report)
+    yield el("div", drawing(report), _facts(report), class_="beside")
     yield el("h2", "Where the time goes")
     yield from map(_figure, bars(report))
     yield el("h2", f"Decision table: {len(report.rows)} rows")
@@ -71,10 +70,10 @@ def _head(report: SplitReport, title: str) -> Iterator[Html]:
     yield el("div", *cards, class_="cards")
 
 
-def _facts(report: SplitReport) -> Iterator[Html]:
+def _facts(report: SplitReport) -> Html:
     facts = report.facts
     said: dict[str, object] = {
-        "dimensions": args_text({name: value for name, value in facts.dims.items() if value is not None}),
+        **{name.replace("_", " "): value for name, value in facts.dims.items()},
         "dtypes": args_text(facts.dtypes),
         "mixture of experts": args_text(facts.moe),
         "flags": ", ".join(name for name, holds in facts.flags.items() if holds),
@@ -82,8 +81,7 @@ def _facts(report: SplitReport) -> Iterator[Html]:
         "nearest reference": report.reference.name,
         "differs in": "; ".join(report.reference.differing),
     }
-    yield el("p")
-    yield table(("fact", "value"), ((name, value) for name, value in said.items() if value))
+    return table(("fact", "value"), ((name, value) for name, value in said.items() if value))
 
 
 def _figure(bar: Bar) -> Html:
@@ -96,7 +94,7 @@ def _figure(bar: Bar) -> Html:
     largest = ", ".join(f"{name} {percent(share)}" for name, share in bar.largest)
     return el(
         "figure",
-        el("b", bar.title if bar.title == MEASURED else f"phase {bar.title}"),
+        el("b", phase_title(bar.title)),
         el("div", *parts, class_="bar"),
         el("ul", *legend, class_="legend"),
         el("figcaption", f"{bar.basis}; largest: {largest}"),
@@ -105,27 +103,30 @@ def _figure(bar: Bar) -> Html:
 
 def _rows(report: SplitReport) -> Html:
     phases = list(dict.fromkeys(label for row in report.rows for label in row.work))
-    heads = ("share", "operation", "math", "verdict", "maps to", "launch and its evidence", *phases)
+    heads = ("share", "operation", "math", "home", "launch and its evidence", *map(phase_title, phases))
     largest = max((share_of(row) for row in report.rows), default=0.0) or 1.0
-    return table(heads, ([*_row(row, largest), *_work(row, phases)] for row in report.rows))
+    rows = ([*_row(row, largest), *_work(row, phases)] for row in report.rows)
+    return table(heads, rows, class_="decisions")
 
 
 def _row(row: Row, largest: float) -> Iterator[Html]:
     share = share_of(row)
     basis = "measured" if row.measured_share is not None else "estimated"
     mini = el("i", class_=f"n-{nature(row)}", style=f"width:{share / largest:.2%}")
-    yield el("td", percent(share), " ", el("small", basis), el("span", mini, class_="mini"), class_="share")
+    yield el("td", percent(share), " ", el("small", basis), el("span", mini, class_="mini"))
     yield el("td", el("b", row.op), el("br"), el("small", where(row)))
     yield el("td", row.math, el("br"), el("small", row.anchor))
-    yield el("td", el("span", row.verdict, class_=f"pill {row.verdict}"))
-    why = [el("br"), el("small", row.why)] if row.why else []
-    yield el(
-        "td",
-        target(row.maps_to),
-        *([el("br"), el("code", args_text(row.maps_to.args))] if row.maps_to.args else []),
-        *why,
-    )
-    yield el("td", row.fused, el("br"), el("small", row.measured))
+    yield el("td", el("span", row.verdict, class_=f"pill {row.verdict}"), " ", *_home(row))
+    yield el("td", row.fused, el("br"), el("small", row.measured), class_="evidence")
+
+
+def _home(row: Row) -> Iterator[object]:
+    """What prices it, its args, and why no kind that exists could."""
+    yield target(row.maps_to)
+    if row.maps_to.args:
+        yield el("code", args_text(row.maps_to.args))
+    if row.why:
+        yield el("details", el("summary", "why a new kernel"), el("small", row.why))
 
 
 def _work(row: Row, phases: list[str]) -> Iterator[Html]:

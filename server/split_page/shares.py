@@ -70,15 +70,15 @@ def _cost(row: Row, label: str) -> float:
 
 def _bar(title: str, basis: str, costs: Iterable[tuple[Row, float]]) -> Bar:
     """Costs as parts of their sum."""
-    weighed = [(row, cost) for row, cost in costs if cost > 0]
-    whole = sum(cost for _, cost in weighed) or 1.0
+    weighed = [(row, weight) for row, weight in costs if weight > 0]
+    whole = sum(weight for _, weight in weighed) or 1.0
     by_nature = dict.fromkeys(LEGEND, 0.0)
-    for row, cost in weighed:
-        by_nature[nature(row)] += cost / whole
+    for row, weight in weighed:
+        by_nature[nature(row)] += weight / whole
     largest = sorted(weighed, key=lambda each: -each[1])[:3]
     return Bar(
         title,
         basis,
         tuple((name, share) for name, share in by_nature.items() if share),
-        tuple((f"{row.layer_class}: {row.op}", cost / whole) for row, cost in largest),
+        tuple((f"{row.layer_class}: {row.op}", weight / whole) for row, weight in largest),
     )

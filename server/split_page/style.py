@@ -23,25 +23,35 @@ def style_sheet() -> str:
     return f":root{{{light}{LIGHT}}}@media (prefers-color-scheme:dark){{:root{{{dark}{DARK}}}}}{fills}{RULES}"
 
 
-LIGHT = "--ground:#fbfbfa;--card:#fff;--ink:#1c1e21;--soft:#5b626b;--line:#e3e5e8;--good:#1a7f37;--bad:#b42318;--open:#8a5a00"
-DARK = "--ground:#14161a;--card:#1c1f25;--ink:#e7e9ec;--soft:#9aa3ad;--line:#2d3239;--good:#56d364;--bad:#ff7b72;--open:#e3b341"
+LIGHT = (
+    "--ground:#fbfbfa;--card:#fff;--ink:#1c1e21;--soft:#5b626b;--line:#e3e5e8;"
+    "--good:#1a7f37;--bad:#b42318;--open:#8a5a00"
+)
+DARK = (
+    "--ground:#14161a;--card:#1c1f25;--ink:#e7e9ec;--soft:#9aa3ad;--line:#2d3239;"
+    "--good:#56d364;--bad:#ff7b72;--open:#e3b341"
+)
 RULES = """
 *{box-sizing:border-box}
 body{margin:0;background:var(--ground);color:var(--ink);font:15px/1.5 system-ui,sans-serif}
-main{max-width:1180px;margin:0 auto;padding:32px 20px 64px}
+main{max-width:1360px;margin:0 auto;padding:32px 20px 64px}
 h1{font-size:26px;line-height:1.25;margin:0 0 4px}h2{font-size:18px;margin:40px 0 12px}
 p{margin:0 0 10px}.soft,figcaption,small{color:var(--soft)}code,.num{font-family:ui-monospace,monospace;font-size:13px}
-code{overflow-wrap:anywhere}
+code{display:block;margin-top:3px;overflow-wrap:anywhere;color:var(--soft)}
+.beside{display:grid;grid-template-columns:minmax(0,1.15fr) minmax(0,1fr);gap:24px;align-items:start}
+@media (max-width:820px){.beside{grid-template-columns:minmax(0,1fr)}}
 .cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(140px,1fr));gap:12px;margin:20px 0}
 .card,.block{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:12px 14px}
 .card b{display:block;font-size:20px}.card span{color:var(--soft);font-size:13px}
-.pill{display:inline-block;border:1px solid currentColor;border-radius:99px;padding:0 9px;font-size:12px;white-space:nowrap}
+.pill{display:inline-block;border:1px solid currentColor;border-radius:99px;padding:0 9px}
+.pill{font-size:12px;white-space:nowrap}
 .pass,.reuse{color:var(--good)}.fail,.new_kernel{color:var(--bad)}
 .unverified,.needs_decision,.fold{color:var(--open)}.elementwise{color:var(--soft)}
-.flow{display:flex;flex-direction:column;align-items:stretch;gap:0;max-width:620px}
+.flow{display:flex;flex-direction:column;align-items:stretch}
 .flow .arrow{height:16px;border-left:2px solid var(--line);margin-left:50%}
 .block header{display:flex;justify-content:space-between;gap:12px;font-weight:600}
-.block ul{list-style:none;margin:8px 0 0;padding:0;display:flex;flex-wrap:wrap;gap:6px}
+.block h3{font-size:12px;font-weight:600;color:var(--soft);margin:10px 0 0}
+.block ul{list-style:none;margin:4px 0 0;padding:0;display:flex;flex-wrap:wrap;gap:6px}
 .block li{border-left:4px solid var(--line);padding:1px 8px;background:var(--ground);border-radius:4px;font-size:13px}
 .bar{display:flex;height:26px;border-radius:6px;overflow:hidden;gap:2px;margin:4px 0}.bar i{display:block;min-width:2px}
 figure{margin:0 0 20px}figure>b{font-size:14px}
@@ -51,9 +61,14 @@ figure{margin:0 0 20px}figure>b{font-size:14px}
 table{border-collapse:collapse;width:100%;font-size:13.5px}
 th{text-align:left;font-weight:600;color:var(--soft);white-space:nowrap}
 th,td{padding:7px 10px;border-bottom:1px solid var(--line);vertical-align:top}tbody tr:last-child td{border-bottom:0}
-td.num{text-align:right;white-space:nowrap}td.share{min-width:130px}
+td.num{text-align:right;white-space:nowrap}
+.decisions{table-layout:fixed;min-width:1080px}.decisions td{overflow-wrap:anywhere}
+.decisions th{white-space:normal;overflow-wrap:anywhere}
+.decisions th:first-child{width:116px}.decisions th:nth-child(n+6){width:124px}
+.decisions th:nth-child(2){width:15%}.decisions th:nth-child(3){width:19%}
+.evidence{font-size:12.5px;color:var(--soft)}
 .mini{display:block;height:6px;border-radius:3px;background:var(--line);margin-top:5px;overflow:hidden}
 .mini i{height:6px;border-radius:3px;margin:0;vertical-align:top}
-details summary{cursor:pointer}details code{display:block;margin-top:4px}
+details summary{cursor:pointer;font-size:12.5px;color:var(--soft)}
 @media print{body{font-size:11px}.scroll{overflow:visible}}
 """

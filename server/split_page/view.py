@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from server.split_page.drawing import figures_of, said_of
-from server.split_page.figures import args_text, percent, share_of, shown, target, where
+from server.split_page.figures import TIMES, args_text, brief, percent, phase_title, share_of, shown, where
 from server.split_page.shares import bars, nature
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _head(report: SplitReport, title: str) -> Iterator[Text]:
     )
     yield Text(shown(", ".join(f"{name} {value}" for name, value in figures_of(report))))
     for layer in facts.layers:
-        yield Text(shown(f"  {layer.count:>4} × {layer.name}: {said_of(layer)}"))
+        yield Text(shown(f"  {layer.count:>4} {TIMES} {layer.name}: {said_of(layer)}"))
     if facts.moe:
         yield Text(shown(f"  experts: {args_text(facts.moe)}"))
     yield Text(shown(f"  dtypes: {args_text(facts.dtypes)}"))
@@ -80,14 +80,16 @@ def _head(report: SplitReport, title: str) -> Iterator[Text]:
 
 
 def _bars(report: SplitReport) -> Iterator[Text]:
-    """A line of blocks a phase, then its parts by name."""
+    """A line of blocks a phase, then its parts by name in their colours."""
     for bar in bars(report):
-        line = Text(f"{shown(bar.title):<24} ")
+        line = Text(f"{phase_title(shown(bar.title)):<30} ")
         for name, share in bar.parts:
             line.append("█" * max(round(SPAN * share), 1), style=COLOURS[name])
-        yield line
-        named = "  ".join(f"{name} {percent(share)}" for name, share in bar.parts)
-        yield Text(f"{'':<24} {named}  ({bar.basis})", style="dim")
+        yield line.append(f" {bar.basis}", style="dim")
+        named = Text(f"{'':<31}")
+        for name, share in bar.parts:
+            named.append(f"{name} ", style=COLOURS[name]).append(f"{percent(share)}  ")
+        yield named
 
 
 def _table(report: SplitReport) -> Table:
@@ -96,8 +98,7 @@ def _table(report: SplitReport) -> Table:
     grid.add_column("", no_wrap=True)
     for name in ("operation", "layers", "verdict"):
         grid.add_column(name, no_wrap=name != "operation", overflow="fold")
-    grid.add_column("maps to", overflow="fold", ratio=3)
-    grid.add_column("math", overflow="fold", ratio=2)
+    grid.add_column("maps to", overflow="fold")
     largest = max((share_of(row) for row in report.rows), default=0.0) or 1.0
     for row in report.rows:
         grid.add_row(*_cells(row, largest))
@@ -111,8 +112,7 @@ def _cells(row: Row, largest: float) -> Iterator[Text]:
     yield Text(shown(row.op))
     yield Text(shown(where(row)))
     yield Text(row.verdict, style=VERDICTS.get(row.verdict, ""))
-    yield Text(shown(f"{target(row.maps_to)} {args_text(row.maps_to.args)}".strip()))
-    yield Text(shown(row.math), style="dim")
+    yield Text(shown(brief(row.maps_to)))
 
 
 def _faults(report: SplitReport) -> Iterator[Text]:

@@ -34,6 +34,7 @@ class SoftmaxAttention:
         output_gate: Sigmoid gate of the output, projected together with q (doubles its width).
         v_norm: RMSNorm (without weight) over value heads.
         k_is_v: Values are the keys before their norm: no v projection.
+        kv_shared: Keys and values are an earlier layer's: no k and v projections, nothing of its own in the cache.
     """
 
     num_heads: int
@@ -50,6 +51,7 @@ class SoftmaxAttention:
     output_gate: bool = False
     v_norm: bool = False
     k_is_v: bool = False
+    kv_shared: bool = False
 
     @property
     def name(self) -> str:

@@ -10,7 +10,7 @@ from servingsim.archs.table_rows import OUTSIDE
 from servingsim.errors import ServingSimError
 from servingsim.ops.atomic import Op
 from servingsim.ops.phases import PhasedOp
-from servingsim.timing.slot_inputs import SLOT_INPUTS
+from servingsim.timing.slot_inputs import COUNT, SLOT_INPUTS
 from servingsim.validation import did_you_mean
 from servingsim.worklets.worklet import Part, Worklet
 
@@ -54,7 +54,7 @@ def model_of(rows: Sequence[TableRow], site: BuildSite, kinds: Mapping[str, Kern
 def op_of(row: TableRow, site: BuildSite, kinds: Mapping[str, KernelKind[Any, Any]]) -> Op:
     """One row as an operation."""
     kind, slot_input = _kind(row, kinds), _slot_input(row)
-    _refuse_args(row, kind)
+    _refuse_misfit(row, kind, slot_input)
     fields = {**row.args, **domain(kind, slot_input, row.width, site.bounds)}
     kernel = site.kernel(row.name, kind, **fields)
     return Op(row.name, kernel, slot_input, width=row.width, launches=row.launches, hosts=row.hosts)
@@ -114,13 +114,18 @@ def _slot_input(row: TableRow) -> SlotInput:
     )
 
 
-def _refuse_args(row: TableRow, kind: KernelKind[Any, Any]) -> None:
-    """Exactly the args that are no axis: a field more would be lost, one less would be a default."""
+def _refuse_misfit(row: TableRow, kind: KernelKind[Any, Any], slot_input: SlotInput) -> None:
+    """Exactly the args that are no axis (one more would be lost, one less a default), and counts for the axes."""
     wanted = {name for name in kind.args if name not in kind.axes}
     if set(row.args) != wanted:
         raise ServingSimError(
             f"{row.name}: args {', '.join(sorted(row.args)) or 'none'} for {kind.kind}",
             known=f"{', '.join(sorted(wanted))} are fixed by the model, {', '.join(kind.axes)} by the batch",
+        )
+    if slot_input.axes != kind.axes and not (slot_input.axes == COUNT and len(kind.axes) == 1):
+        raise ServingSimError(
+            f"{row.name}: slot input {slot_input.name!r} gives {', '.join(slot_input.axes)}",
+            known=f"the axes of {kind.kind} are {', '.join(kind.axes)}",
         )
 
 

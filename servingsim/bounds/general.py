@@ -48,7 +48,14 @@ def bound(work: GeneralWork, *, peak_flops: float, bytes_per_s: float) -> Bound:
 def _layer_parts(model: GeneralModel, layers: Layers, step: Step) -> list[Part]:
     mixer = _mixer_parts(layers.mixer, model, step) if layers.mixer else []
     mlp = _mlp_parts(layers.mlp, model, step) if layers.mlp else []
-    return [replace(part, layer_class=layers.name, count=layers.count) for part in (*mixer, *mlp)]
+    sums = [_sum(f"{name}.sum", model, step) for name, parts in (("mixer", mixer), ("mlp", mlp)) if parts]
+    return [replace(part, layer_class=layers.name, count=layers.count) for part in (*mixer, *mlp, *sums)]
+
+
+def _sum(name: str, model: GeneralModel, step: Step) -> Part:
+    """What a divided part gives on each rank is a summand of every token's row."""
+    row = model.hidden_size * model.embedding_bytes if model.ranks.tp > 1 else 0.0
+    return Part(name, "", "sum", message_bytes=step.tokens * row)
 
 
 def _mixer_parts(mixer: Mixer, model: GeneralModel, step: Step) -> list[Part]:
@@ -69,10 +76,11 @@ def _mlp_parts(mlp: Mlp, model: GeneralModel, step: Step) -> list[Part]:
 
 
 def _outside_parts(model: GeneralModel, step: Step) -> list[Part]:
-    """Rows of the embedding that are looked up, and logits of the sampled positions."""
+    """Rows of the embedding that are looked up, its vocabulary divided; and logits of the sampled positions."""
     rows = step.tokens * model.hidden_size * model.embedding_bytes
     vocabulary = model.vocab_size / model.ranks.tp
     return [
         Part("outside.embedding", "", "embedding", weight_bytes=rows),
+        _sum("outside.embedding.sum", model, step),
         linear("outside.lm_head", step.sampled, model.hidden_size, vocabulary, model.head_bytes),
     ]

@@ -4,8 +4,9 @@ Multi-head latent attention (DeepSeek-V2 report, section 2.1) has two forms of o
 of every head are made of the latents by the projection up, those of cached tokens again in every chunk. Absorbed,
 that projection is moved to the query and to the output, and all heads meet the latents themselves: as many
 multiply-adds for a token, but 2 kv_rank + rope_dim instead of nope_dim + rope_dim + v_dim a pair. Engines expand to
-prefill and absorb to decode. With an indexer (DeepSeek-V3.2-Exp report) each query has keys of its own, so that all
-are absorbed; it scores every earlier key by one product a head.
+prefill and absorb to decode; a plain implementation expands every key in every step. With an indexer
+(DeepSeek-V3.2-Exp report) each query has keys of its own, so that all are absorbed; it scores every earlier key by
+one product a head.
 """
 
 from __future__ import annotations
@@ -45,13 +46,11 @@ def latent_parts(mixer: Latent, hidden: int, ranks: Ranks, step: Step) -> list[P
 def _attention(mixer: Latent, heads: float, step: Step) -> list[Part]:
     """Both forms: the projection up, and attention to what it leaves."""
     expanded, absorbed = _by_form(mixer, step)
-    caches_heads = mixer.form == "expanded"
-    past = 0 if caches_heads else sum(prefix for _, prefix, _ in expanded.prefill)
+    keys = sum(q + prefix for q, prefix, _ in expanded.prefill) + sum(expanded.decode)
     outputs, sight = heads * (mixer.nope_dim + mixer.v_dim), _sight(mixer)
     a_head, a_latent = _a_pair(mixer)
-    cached = heads * a_head if caches_heads else mixer.kv_rank + mixer.rope_dim
-    a_key = cached * mixer.cache_bytes
-    up = linear("mixer.kv_b", expanded.tokens + past, mixer.kv_rank, outputs, mixer.weight_bytes)
+    a_key = (mixer.kv_rank + mixer.rope_dim) * mixer.cache_bytes
+    up = linear("mixer.kv_b", keys, mixer.kv_rank, outputs, mixer.weight_bytes)
     moved = linear("mixer.kv_b.absorbed", absorbed.tokens, mixer.kv_rank, outputs, mixer.absorbed_bytes)
     return [
         up,

@@ -96,9 +96,8 @@ class Latent:
         weight_bytes: An element of the projections.
         absorbed_bytes: An element of the projection up where it is absorbed: engines keep it unquantised.
         cache_bytes: An element of the cache.
-        form: `engine`: latents are cached, expanded to prefill and absorbed to decode, absorbed everywhere with an
-            indexer; `least`: whichever of both is less for a chunk; `expanded`: the keys and values of every head
-            are cached and attended to in both phases.
+        form: `engine`: expanded to prefill, absorbed to decode, absorbed everywhere with an indexer; `least`:
+            whichever of both is less for a chunk; `expanded`: all keys are expanded in every step.
         indexer: Of sparse attention; None where all keys are seen.
     """
 
@@ -229,7 +228,7 @@ class GeneralModel:
         hidden_size: Width of the residual stream.
         vocab_size: Rows of the embedding and of the lm_head.
         layers: Its layer classes.
-        embedding_bytes: An element of the embedding.
+        embedding_bytes: An element of the embedding, and of the rows between layers.
         head_bytes: An element of the lm_head.
         ranks: Over how many it is spread.
     """

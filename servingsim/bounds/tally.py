@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
     from servingsim.bounds.visible import Prefill
 
-Nature = Literal["gemm", "experts", "attention", "indexer", "scan", "conv", "embedding"]
-"""`gemm` are linear layers that every token passes, `indexer` scores keys for sparse attention."""
+Nature = Literal["gemm", "experts", "attention", "indexer", "scan", "conv", "embedding", "sum"]
+"""`gemm` are linear layers that every token passes, `indexer` scores keys for sparse attention, `sum` is over ranks."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ class Part:
         weight_bytes: Weights that have to be read.
         read_bytes: Of a cache or a state.
         written_bytes: Into a cache or a state.
+        message_bytes: Of a result that ranks have to add up.
         count: Layers; the figures above are those of one.
     """
 
@@ -64,6 +65,7 @@ class Part:
     weight_bytes: float = 0.0
     read_bytes: float = 0.0
     written_bytes: float = 0.0
+    message_bytes: float = 0.0
     count: int = 1
 
 
@@ -102,6 +104,11 @@ class GeneralWork:
     def written_bytes(self, *natures: Nature) -> float:
         """Written into caches and states; of all parts where no nature is given."""
         return sum(part.count * part.written_bytes for part in self._of(natures))
+
+    @property
+    def message_bytes(self) -> float:
+        """Results that the ranks that share a batch have to add up."""
+        return sum(part.count * part.message_bytes for part in self.parts)
 
     def _of(self, natures: tuple[Nature, ...]) -> Iterable[Part]:
         return (part for part in self.parts if not natures or part.nature in natures)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from servingsim.timing.batch import IntArray
     from servingsim.timing.source import FloatArray
-    from servingsim.workers.state import Int32Array
 
 # Columns of a pool.
 FIRST_WORKER, NUM_WORKERS, ROUTER, NEXT_POOL, TURN = range(5)
@@ -26,12 +25,10 @@ class Cluster(NamedTuple):
         pools: [pools, POOL_COLUMNS].
         links: [pools, LINK_COLUMNS].
         link_free_ms: When each worker's link has sent everything that waits for it, [workers].
-        moving_ms: When each transfer ends, as a binary heap, [requests].
-        moving: Its request, in the same order, [requests].
+        moving: When each transfer ends and its request, as a binary heap, [requests, 2].
     """
 
     pools: IntArray
     links: FloatArray
     link_free_ms: FloatArray
-    moving_ms: FloatArray
-    moving: Int32Array
+    moving: FloatArray

@@ -16,35 +16,44 @@ def send(cluster: Cluster, size: int, end_ms: float, request: int) -> None:
     place = size
     while place > 0:
         above = (place - 1) // 2
-        if not _before(end_ms, request, cluster.moving_ms[above], cluster.moving[above]):
+        if not _before(end_ms, request, cluster.moving[above, 0], cluster.moving[above, 1]):
             break
-        cluster.moving_ms[place], cluster.moving[place] = cluster.moving_ms[above], cluster.moving[above]
+        cluster.moving[place, 0], cluster.moving[place, 1] = (
+            cluster.moving[above, 0],
+            cluster.moving[above, 1],
+        )
         place = above
-    cluster.moving_ms[place], cluster.moving[place] = end_ms, request
+    cluster.moving[place, 0], cluster.moving[place, 1] = end_ms, request
 
 
 @compiled
 def arrive(cluster: Cluster, size: int) -> int:
     """Take the transfer that ends first out of `size`; its request."""
-    first = int(cluster.moving[0])
-    end_ms, request = cluster.moving_ms[size - 1], cluster.moving[size - 1]
+    first = int(cluster.moving[0, 1])
+    end_ms, request = cluster.moving[size - 1, 0], cluster.moving[size - 1, 1]
     size -= 1
     place = 0
     while 2 * place + 1 < size:
         below = 2 * place + 1
         other = below + 1
         if other < size and _before(
-            cluster.moving_ms[other], cluster.moving[other], cluster.moving_ms[below], cluster.moving[below]
+            cluster.moving[other, 0],
+            cluster.moving[other, 1],
+            cluster.moving[below, 0],
+            cluster.moving[below, 1],
         ):
             below = other
-        if not _before(cluster.moving_ms[below], cluster.moving[below], end_ms, request):
+        if not _before(cluster.moving[below, 0], cluster.moving[below, 1], end_ms, request):
             break
-        cluster.moving_ms[place], cluster.moving[place] = cluster.moving_ms[below], cluster.moving[below]
+        cluster.moving[place, 0], cluster.moving[place, 1] = (
+            cluster.moving[below, 0],
+            cluster.moving[below, 1],
+        )
         place = below
-    cluster.moving_ms[place], cluster.moving[place] = end_ms, request
+    cluster.moving[place, 0], cluster.moving[place, 1] = end_ms, request
     return first
 
 
 @compiled
-def _before(end_ms: float, request: int, other_ms: float, other: int) -> bool:
+def _before(end_ms: float, request: float, other_ms: float, other: float) -> bool:
     return bool(end_ms < other_ms or (end_ms == other_ms and request < other))

@@ -39,7 +39,7 @@ class Deployment:
         tp: Ranks that share attention and dense layers.
         ep: Ranks that the experts are spread over: a divisor of tp, or a multiple (data-parallel attention).
         kv_dtype: Of the cache; None for the model's.
-        absorbs: Whether the stack caches the latents of MLA; a plain implementation caches expanded keys.
+        absorbs: Whether the stack meets the latents of MLA to decode; a plain implementation expands all of them.
         least: Count the least that any implementation needs, where engines do more for their own reasons.
     """
 

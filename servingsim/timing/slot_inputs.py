@@ -146,6 +146,21 @@ def decode_requests(rows: BatchRows, _width: float, coords: FloatArray, weights:
     return 1
 
 
+def decode_queries(rows: BatchRows, _width: float, coords: FloatArray, weights: FloatArray) -> int:
+    """`(batch_size, 1, mean prefix_len)` of the decode requests: a step run by a kernel of prefills, one query each.
+
+    Exact for equal lengths, and for the bytes of any, which are linear in the sum of lengths.
+    """
+    requests = len(rows.kv_len)
+    if requests == 0:
+        return 0
+    coords[0, 0] = requests
+    coords[0, 1] = 1
+    coords[0, 2] = rows.kv_len.sum() / requests - 1
+    weights[0] = 1.0
+    return 1
+
+
 COUNT = ("count",)
 TOTAL_TOKENS = SlotInput("total_tokens", COUNT, "one", total_tokens)
 SAMPLED_POSITIONS = SlotInput("sampled_positions", COUNT, "one", sampled_positions)
@@ -158,6 +173,7 @@ PREFILL_TOKENS = SlotInput("prefill_tokens", COUNT, "one", prefill_tokens)
 PREFILL_CONTEXT = SlotInput("prefill_context", COUNT, "one", prefill_context)
 DECODE_TOKENS = SlotInput("decode_tokens", COUNT, "one", decode_tokens)
 DECODE_REQUESTS = SlotInput("decode_requests", ("batch_size", "kv_len"), "one", decode_requests)
+DECODE_QUERIES = SlotInput("decode_queries", ("batch_size", "q_len", "prefix_len"), "one", decode_queries)
 
 SLOT_INPUTS = (
     TOTAL_TOKENS,
@@ -169,6 +185,7 @@ SLOT_INPUTS = (
     PREFILL_CONTEXT,
     DECODE_TOKENS,
     DECODE_REQUESTS,
+    DECODE_QUERIES,
 )
 """The closed set; a member's index is its code in compiled loops."""
 

@@ -15,6 +15,7 @@ from servingsim.workers.state import (
     DRAFT_TOKENS,
     FREE_BLOCKS,
     FREE_HEAD,
+    FREE_SLOTS,
     FREE_TAIL,
     KEY,
     KEY_BLOCKS,
@@ -95,21 +96,19 @@ def new_workers(
     caching = key_tokens > 0 and any(each.prefix_caching for each in settings)
     most_blocks = max(each.kv_blocks for each in settings) if caching else 0
     longest = max(-(-each.max_model_len // each.block_tokens) for each in settings) if caching else 0
-    free_slots = np.zeros((count, most + 1 if caching else 1), dtype=np.int32)
-    free_slots[:, :-1] = np.arange(free_slots.shape[1] - 1)
-    free_slots[:, -1] = most if caching else 0
     workers = Workers(
         ints=np.zeros((count, WORKER_COLUMNS), dtype=np.int64),
         running=np.full((count, most), NONE, dtype=np.int32),
         queues=np.full((count, MAX_LEVELS, 2), NONE, dtype=np.int32),
-        plan=np.zeros((most, 2), dtype=np.int32),
-        scratch=np.zeros(most, dtype=np.int32),
-        table=np.zeros((count, most if caching else 0, min(longest, most_blocks)), dtype=np.int32),
+        plan=np.zeros((most, 3), dtype=np.int32),
+        table=np.zeros((count, most if caching else 0, min(longest, most_blocks) + 1), dtype=np.int32),
         slot=np.full(num_requests if caching else 0, NONE, dtype=np.int32),
-        free_slots=free_slots,
         blocks=np.full((count, most_blocks, BLOCK_COLUMNS), NONE, dtype=np.int64),
         index=np.full((count, _power_of_two(2 * most_blocks), 2), NONE, dtype=np.int64),
     )
+    if caching:
+        workers.table[:, :, -1] = np.arange(most)
+        workers.ints[:, FREE_SLOTS] = most
     for worker, (each, pool) in enumerate(zip(settings, pools, strict=True)):
         _set(workers, worker, each, pool, key_tokens if caching else 0)
     return workers

@@ -16,6 +16,7 @@ from servingsim.workers.state import (
     BLOCKS,
     FREE_BLOCKS,
     FREE_HEAD,
+    FREE_SLOTS,
     FREE_TAIL,
     KEY,
     KEY_BLOCKS,
@@ -73,10 +74,8 @@ def release(requests: Requests, workers: Workers, worker: int, request: int) -> 
         workers.blocks[worker, block, REFERENCES] -= 1
         if workers.blocks[worker, block, REFERENCES] == 0:
             _append_free(workers, worker, block)
-    last = workers.free_slots.shape[1] - 1
-    height = workers.free_slots[worker, last]
-    workers.free_slots[worker, height] = slot
-    workers.free_slots[worker, last] = height + 1
+    workers.table[worker, workers.ints[worker, FREE_SLOTS], -1] = slot
+    workers.ints[worker, FREE_SLOTS] += 1
     workers.slot[request] = NONE
 
 
@@ -109,10 +108,8 @@ def adopt(requests: Requests, workers: Workers, worker: int, request: int, hits:
     """A request that is admitted holds its cached blocks; with prefix caching it gets its place in the block table."""
     if not workers.ints[worker, PREFIX_CACHE]:
         return
-    last = workers.free_slots.shape[1] - 1
-    height = workers.free_slots[worker, last] - 1
-    workers.free_slots[worker, last] = height
-    slot = workers.free_slots[worker, height]
+    workers.ints[worker, FREE_SLOTS] -= 1
+    slot = workers.table[worker, workers.ints[worker, FREE_SLOTS], -1]
     workers.slot[request] = slot
     for place in range(hits):
         block = find(workers, worker, key_of(requests, workers, worker, request, place))

@@ -21,8 +21,8 @@ from servingsim.workers.state import (
     NUM_RUNNING,
     OUTPUT,
     PREEMPTIONS,
-    PREFIX_CACHE,
     PREFILLING,
+    PREFIX_CACHE,
     PROMPT,
     STATE,
     WAITING,
@@ -46,7 +46,9 @@ def wanted_tokens(requests: Requests, workers: Workers, worker: int, request: in
 
 
 @compiled
-def fits(requests: Requests, workers: Workers, worker: int, request: int, hits: int, tokens: int, spare: int) -> bool:
+def fits(
+    requests: Requests, workers: Workers, worker: int, request: int, hits: int, tokens: int, spare: int
+) -> bool:
     """Whether a waiting request can hold `tokens` with its first `hits` blocks adopted and `spare` blocks left over."""
     need = blocks_for(tokens, workers.ints[worker, BLOCK_TOKENS]) - hits
     idle = idle_hits(requests, workers, worker, request, hits)

@@ -38,12 +38,16 @@ UNSEEN, WAITING, PREFILLING, DECODING, MOVING, DONE, REJECTED_LENGTH, REJECTED_K
 
 # Columns of a worker: settings first, counters after.
 POLICY, TOKEN_BUDGET, MAX_SEQS, BLOCK_TOKENS, TOTAL_BLOCKS, WATERMARK_BLOCKS, CHUNKED, PREFIX_CACHE = range(8)
-LONG_PREFILL, MAX_MODEL_LEN, DRAFT_TOKENS, ROLE, POOL, STAGES, RESERVE_PROMPT, MIXED_CHUNKS, KEY_BLOCKS = range(8, 17)
+LONG_PREFILL, MAX_MODEL_LEN, DRAFT_TOKENS, ROLE, POOL, STAGES, RESERVE_PROMPT, MIXED_CHUNKS, KEY_BLOCKS = (
+    range(8, 17)
+)
 NUM_RUNNING, FREE_BLOCKS, NUM_WAITING, FREE_HEAD, FREE_TAIL, OUTSTANDING, RATIO_PPM = range(17, 24)
-WORKER_COLUMNS = 24
+READY, FREE_SLOTS = range(24, 26)
+WORKER_COLUMNS = 26
 """`KEY_BLOCKS`: KV blocks that one prefix key stands for; `FREE_BLOCKS` counts blocks that no request holds, cached ones
 among them; `FREE_HEAD`, `FREE_TAIL`: ends of their list, in the order in which they are taken; `OUTSTANDING`: requests
-here that are not done; `RATIO_PPM`: SGLang's new-token ratio, parts a million."""
+here that are not done; `RATIO_PPM`: SGLang's new-token ratio, parts a million;
+`READY`: something happened here at this time; `FREE_SLOTS`: free places in the block table."""
 
 # Roles of a worker.
 UNIFIED, PREFILL_ONLY, DECODE_ONLY = range(3)
@@ -79,11 +83,10 @@ class Workers(NamedTuple):
         ints: [W, WORKER_COLUMNS].
         running: Requests that hold KV blocks, in the order in which they were admitted, [W, R].
         queues: First and last waiting request of each level, [W, MAX_LEVELS, 2].
-        plan: The iteration that a policy just made: request and new tokens, [R, 2].
-        scratch: Room for a policy's lists, [R].
-        table: KV blocks of each running request (by its place in `slot`), [W, R, blocks]; empty without prefix caching.
+        plan: The iteration that a policy just made: request and new tokens; and room for a policy's lists, [R, 3].
+        table: KV blocks of each running request (by its place in `slot`), [W, R, blocks + 1]; the last column is the stack
+            of free places; empty without prefix caching.
         slot: Place of a request in `table`, [requests]; empty without prefix caching.
-        free_slots: Places that are free, as a stack; its height stands in the last column, [W, R + 1].
         blocks: References, key, next and previous free block of each block, [W, blocks, BLOCK_COLUMNS]; empty likewise.
         index: Open-addressing table of cached keys: key and block, [W, size, 2]; empty without prefix caching.
     """
@@ -92,10 +95,8 @@ class Workers(NamedTuple):
     running: Int32Array
     queues: Int32Array
     plan: Int32Array
-    scratch: Int32Array
     table: Int32Array
     slot: Int32Array
-    free_slots: Int32Array
     blocks: IntArray
     index: IntArray
 

@@ -13,6 +13,7 @@ from servingsim.archs.table_rows import OUTSIDE, LeftOut, TableRow
 from servingsim.errors import ServingSimError
 from servingsim.timing.slot_inputs import (
     CONTEXT_TOKENS,
+    DECODE_QUERIES,
     DECODE_REQUESTS,
     DECODE_TOKENS,
     PREFILL_CONTEXT,
@@ -41,7 +42,7 @@ COUNTS = {
     "decode": DECODE_TOKENS,
 }
 """Slot inputs by what a draft's launch grows with, for kinds of one axis."""
-REQUESTS = {"prefill": (PREFILL_REQUESTS, PREFILL_LENGTHS), "decode": (DECODE_REQUESTS,)}
+REQUESTS = {"prefill": (PREFILL_REQUESTS, PREFILL_LENGTHS), "decode": (DECODE_REQUESTS, DECODE_QUERIES)}
 """Slot inputs that look at single requests, by phase: the one whose coordinates are the kind's axes."""
 STAND_INS = {"fused_add_rms_norm": ("residual_add",)}
 """Operations that a kernel fuses by its nature: what the kind that stands in for it has to host."""

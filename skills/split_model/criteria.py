@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from skills.split_model.schema import Agreement, Facts, Reference, Row, SplitRequest
     from skills.split_model.table import Sources
 
+WHOLE = ("attention_", "mla_", "sparse_")
+"""Kinds that hold attention as one unit."""
 SHOWN = 6
 """Faults that an evidence names; the rest are counted."""
 QUESTION = (
@@ -132,7 +134,7 @@ def fusion(sources: Sources) -> Criterion:
         for draft in sources.drafts
         if draft.family == "attention"
         and draft.verdict == "reuse"
-        and not draft.maps_to.kind.startswith("attention_")
+        and not draft.maps_to.kind.startswith(WHOLE)
     ]
     units = sorted({draft.maps_to.kind for draft in sources.drafts if draft.family == "attention"})
     return _criterion(
@@ -234,9 +236,20 @@ def agreeing(figures: Sequence[Agreement]) -> Criterion:
     pairs = [pair for each in figures for pair in each.pairs]
     worst = max((abs(ours / other - 1) for _, ours, other in pairs if other), default=0.0)
     return _criterion(
-        "split.8-agreement", "FLOPs and bytes agree with accountant and trace",
-        _passed(not off), _named(off) if off else f"{len(pairs)} figures, largest difference {worst:.3%}",
+        "split.8-agreement", "FLOPs and bytes agree with accountant and trace, or their difference is named",
+        _passed(not off),
+        _named(off) if off else f"{len(pairs)} figures, largest difference {worst:.3%}{_by_name(figures)}",
     )  # fmt: skip
+
+
+def _by_name(figures: Sequence[Agreement]) -> str:
+    """Differences that are named, with their amount: the rest of such a figure agrees."""
+    said = [
+        f"{each.phase} {named.figure} by {named.amount:.4g}: {named.reason}"
+        for each in figures
+        for named in each.named
+    ]
+    return f"; but for {len(said)} named: {_named(said)}" if said else ""
 
 
 def _sized(row: Row) -> bool:

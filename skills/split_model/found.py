@@ -6,6 +6,7 @@ multiplier) is priced by what it moves. A matrix product is never taken so: it f
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
@@ -23,9 +24,19 @@ if TYPE_CHECKING:
     from skills.split_model.schema import PhaseShape
 
 PRODUCTS = (
-    "aten.linear", "aten.mm", "aten.bmm", "aten.addmm", "aten.baddbmm", "aten.matmul", "aten.convolution",
-    "aten.conv1d", "aten.scaled_dot_product_attention", "aten.einsum", "aten._grouped_mm", *REGIONS,
-)  # fmt: skip
+    "aten.linear",
+    "aten.mm",
+    "aten.bmm",
+    "aten.addmm",
+    "aten.baddbmm",
+    "aten.matmul",
+    "aten.convolution",
+    "aten.conv1d",
+    "aten.scaled_dot_product_attention",
+    "aten.einsum",
+    "aten._grouped_mm",
+    *REGIONS,
+)
 SOURCE = "read from the trace: no entry of the catalogue says that anything absorbs it"
 FOUND = "found"
 
@@ -61,7 +72,8 @@ def _row(
 ) -> Draft:
     where, module, aten = key
     label = ops[0].phase
-    tokens = phases[label].batch * phases[label].q_len
+    sampled = ops[0].layer < 0 and math.prod(ops[0].output[:-1]) == phases[label].batch
+    tokens = phases[label].batch * (1 if sampled else phases[label].q_len)
     mine = [op for op in ops if op.phase == label and op.layer == ops[0].layer]
     written = sum(_written(op) for op in mine) / tokens / len(mine)
     moved = sum(op.bytes_moved for op in mine) / tokens / len(mine)
@@ -75,13 +87,13 @@ def _row(
         verdict="elementwise",
         maps_to=by_bytes("mul", max(moved - written, 1.0), written, model.facts.dtype),
         source=SOURCE,
+        counted="sampled" if sampled else "tokens",
         launches=len(mine),
         covers=(Cover((module,), aten=(aten,), anchors=tuple(dict.fromkeys(op.anchor for op in ops))),),
     )
 
 
 def _written(op: TracedOp) -> float:
-    elements = 1
-    for size in op.output:
-        elements *= size
-    return elements * {"float32": 4, "int64": 8, "int32": 4, "bool": 1, "float64": 8}.get(op.dtype, 2)
+    return math.prod(op.output) * {"float32": 4, "int64": 8, "int32": 4, "bool": 1, "float64": 8}.get(
+        op.dtype, 2
+    )

@@ -48,6 +48,9 @@ def layer_classes(model: GeneralModel, sources: Sources) -> Criterion:
     seen_text = f"{len(model.facts.layers)} classes, {len(trace.classes)} by the trace"
     faults = [*(f"{name} was not traced" for name in absent), *mixed]
     return Criterion(
-        id=identity, text=text, status=status,
-        evidence=seen_text + (f"; one stream of operations in several classes: {'; '.join(faults)}" if faults else ""),
-    )  # fmt: skip
+        id=identity,
+        text=text,
+        status=status,
+        evidence=seen_text
+        + (f"; one stream of operations in several classes: {'; '.join(faults)}" if faults else ""),
+    )

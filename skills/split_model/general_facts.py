@@ -74,27 +74,38 @@ def _dims(facts: ModelFacts) -> dict[str, int | None]:
 def _mixer_dims(mixer: Mixer | None) -> dict[str, int | None]:
     if isinstance(mixer, SoftmaxAttention):
         return {
-            "num_heads": mixer.num_heads, "num_kv_heads": mixer.num_kv_heads, "head_dim": mixer.head_dim,
+            "num_heads": mixer.num_heads,
+            "num_kv_heads": mixer.num_kv_heads,
+            "head_dim": mixer.head_dim,
             "v_head_dim": mixer.v_head_dim if mixer.v_head_dim != mixer.head_dim else None,
-        }  # fmt: skip
+        }
     if isinstance(mixer, LatentAttention):
         return {
-            "num_heads": mixer.num_heads, "num_kv_heads": 1, "q_lora_rank": mixer.q_lora_rank,
-            "kv_lora_rank": mixer.kv_lora_rank, "qk_nope_head_dim": mixer.qk_nope_head_dim,
-            "qk_rope_head_dim": mixer.qk_rope_head_dim, "v_head_dim": mixer.v_head_dim,
+            "num_heads": mixer.num_heads,
+            "num_kv_heads": 1,
+            "q_lora_rank": mixer.q_lora_rank,
+            "kv_lora_rank": mixer.kv_lora_rank,
+            "qk_nope_head_dim": mixer.qk_nope_head_dim,
+            "qk_rope_head_dim": mixer.qk_rope_head_dim,
+            "v_head_dim": mixer.v_head_dim,
             "index_topk": mixer.index_topk or None,
-        }  # fmt: skip
+        }
     if isinstance(mixer, LinearAttention):
         return {
-            "linear_k_heads": mixer.num_k_heads, "linear_v_heads": mixer.num_v_heads,
-            "linear_k_head_dim": mixer.k_head_dim, "linear_v_head_dim": mixer.v_head_dim,
+            "linear_k_heads": mixer.num_k_heads,
+            "linear_v_heads": mixer.num_v_heads,
+            "linear_k_head_dim": mixer.k_head_dim,
+            "linear_v_head_dim": mixer.v_head_dim,
             "conv_width": mixer.conv_width,
-        }  # fmt: skip
+        }
     if isinstance(mixer, Mamba2):
         return {
-            "mamba_heads": mixer.num_heads, "mamba_head_dim": mixer.head_dim, "mamba_state": mixer.state_size,
-            "mamba_groups": mixer.num_groups, "conv_width": mixer.conv_width,
-        }  # fmt: skip
+            "mamba_heads": mixer.num_heads,
+            "mamba_head_dim": mixer.head_dim,
+            "mamba_state": mixer.state_size,
+            "mamba_groups": mixer.num_groups,
+            "conv_width": mixer.conv_width,
+        }
     return {}
 
 
@@ -109,9 +120,7 @@ def _moe(facts: ModelFacts) -> dict[str, Scalar]:
         "expert_size": mlp.expert_size,
         "shared_size": mlp.shared_size,
         "layers": layers,
-        "first_layer": min(
-            layer.indices[0] for layer in facts.layers if isinstance(layer.mlp, MoeMlp)
-        ),
+        "first_layer": min(layer.indices[0] for layer in facts.layers if isinstance(layer.mlp, MoeMlp)),
     }
 
 

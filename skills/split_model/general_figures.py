@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 from skills.split_model.agreement_general import agreement_general
 from skills.split_model.catalogue.find import catalogue_of
 from skills.split_model.rank import rank_of
+from skills.split_model.row_work import row_work
 from skills.split_model.rows.model import model_rows
 from skills.split_model.rows.modules import REGION_ATTENTION, REGION_EXPERTS
 from skills.split_model.rows.writer import Site
-from skills.split_model.row_work import row_work
+from skills.split_model.schema import NamedDifference
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -62,22 +63,41 @@ def eager_rows(model: GeneralModel, known: Collection[str]) -> list[Draft]:
     return model_rows(Site(rank, catalogue, known, ("prefill", "decode")))
 
 
-def _beside_trace(
-    figure: Agreement, eager: Sequence[Draft], phase: PhaseShape, found: Traced
-) -> Agreement:
+def _beside_trace(figure: Agreement, eager: Sequence[Draft], phase: PhaseShape, found: Traced) -> Agreement:
     table, trace = dict(figure.table), dict(figure.trace)
     for family, atens in TRACED.items():
         counted = _traced_flops(found, phase, atens)
-        ours = sum(each.repeat * row_work(each, phase).flops for each in eager if each.family == family)
+        ours = sum(
+            each.repeat * row_work(each, phase).flops for each in eager if _traced_family(each) == family
+        )
         if counted or ours:
             table[f"undivided_{family}_flops"] = ours
             trace[f"undivided_{family}_flops"] = counted
-    return figure.model_copy(update={"table": table, "trace": trace})
+    named = [*figure.named, *_unmasked(eager, phase)]
+    return figure.model_copy(update={"table": table, "trace": trace, "named": named})
 
 
-def _traced_flops(
-    found: Traced, phase: PhaseShape, atens: Collection[str]
-) -> float:
+def _unmasked(eager: Sequence[Draft], phase: PhaseShape) -> list[NamedDifference]:
+    """The eager indexer scores every pair of a query and a key, the table those that causality leaves."""
+    scores = [each for each in eager if each.maps_to.kind == "sparse_index_prefill"]
+    amount = 0.0
+    for draft in scores:
+        args = draft.maps_to.args
+        pairs = phase.batch * phase.q_len * (phase.context + phase.q_len)
+        whole = 2.0 * pairs * int(args["index_heads"]) * int(args["index_head_dim"])
+        amount += draft.repeat * (row_work(draft, phase).flops - whole)
+    if phase.phase != "prefill" or not scores:
+        return []
+    reason = "the eager indexer scores masked pairs too"
+    return [NamedDifference(figure="undivided_gemm_flops", amount=amount, reason=reason)]
+
+
+def _traced_family(draft: Draft) -> str:
+    """Of a row's operations in the trace: the scores of an indexer are plain products there."""
+    return "gemm" if draft.op.rpartition(".")[2].startswith("index_") else draft.family
+
+
+def _traced_flops(found: Traced, phase: PhaseShape, atens: Collection[str]) -> float:
     """Of the whole model: each traced layer stands for all that run the same operations."""
     if found.trace is None:
         return 0.0

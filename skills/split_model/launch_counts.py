@@ -21,27 +21,48 @@ TOLERANCE = 0.05
 def doubtful_families(drafts: Sequence[Draft], placement: Placement, *, eager: bool) -> dict[str, str]:
     """Families whose launches an iteration are not those of the table, with both numbers.
 
-    A summary does not say how many iterations it holds. Each family's calls, divided by the launches that the
-    table gives it, say one number of iterations; the number that most of them agree about is taken.
-
     Args:
         drafts: The rows.
         placement: Where the capture's kernels went.
         eager: Generic kernels stand for several rows: those families cannot be counted.
     """
-    expected, calls = _expected(drafts), _calls(drafts, placement)
-    counted = {family: calls[family] / expected[family] for family in expected if calls[family]}
+    expected, calls, iterations = (
+        _in_order(drafts, placement) if placement.steps else _by_kernels(drafts, placement)
+    )
+    seen = [family for family in expected if calls[family]]
     doubtful = {
-        family: "its kernels are generic: not told apart" for family in EAGER if eager and family in counted
+        family: "its kernels are generic: not told apart" for family in seen if eager and family in EAGER
     }
-    if counted:
-        iterations = statistics.median_low(counted.values())
-        doubtful |= {
-            family: f"{calls[family] / iterations:.1f} launches an iteration seen, {expected[family]:g} by the table"
-            for family, ratio in counted.items()
-            if family not in doubtful and abs(ratio / iterations - 1) > TOLERANCE
-        }
-    return doubtful
+    return doubtful | {
+        family: f"{calls[family] / iterations:.1f} launches an iteration seen, {expected[family]:g} by the table"
+        for family in seen
+        if family not in doubtful and abs(calls[family] / expected[family] / iterations - 1) > TOLERANCE
+    }
+
+
+def _in_order(drafts: Sequence[Draft], placement: Placement) -> tuple[dict[str, float], Counter[str], float]:
+    """Launches of an iteration by the table, launches seen in all, iterations: as the order of launches says."""
+    calls: Counter[str] = Counter()
+    for index, count in placement.begun.items():
+        calls[drafts[index].family] += count
+    return (
+        {family: count / placement.steps for family, count in placement.due.items()},
+        calls,
+        placement.steps,
+    )
+
+
+def _by_kernels(
+    drafts: Sequence[Draft], placement: Placement
+) -> tuple[dict[str, float], Counter[str], float]:
+    """The same where only totals are known.
+
+    A summary does not say how many iterations it holds. Each family's calls, divided by the launches that the
+    table gives it, say one number of iterations; the number that most of them agree about is taken.
+    """
+    expected, calls = _expected(drafts), _calls(drafts, placement)
+    said = [calls[family] / expected[family] for family in expected if calls[family]]
+    return dict(expected), calls, statistics.median_low(said) if said else 1.0
 
 
 def _expected(drafts: Sequence[Draft]) -> Counter[str]:
@@ -56,12 +77,7 @@ def _expected(drafts: Sequence[Draft]) -> Counter[str]:
 
 
 def _calls(drafts: Sequence[Draft], placement: Placement) -> Counter[str]:
-    """Launches of the rows of each family; where no order tells them, calls of its kernels, each kernel once."""
-    if placement.begun:
-        by_family: Counter[str] = Counter()
-        for index, count in placement.begun.items():
-            by_family[drafts[index].family] += count
-        return by_family
+    """Calls of the kernels of each family, each kernel once."""
     seen: set[tuple[str, int]] = set()
     found: Counter[str] = Counter()
     for index, kernels in placement.rows.items():

@@ -47,7 +47,14 @@ def sparse_mla_prefill(  # noqa: PLR0913 - the args of the kernel
     del qk_nope_head_dim, v_head_dim
     pairs = as_number(batch_size) * visible_pairs(as_number(q_len), as_number(prefix_len), as_number(topk))
     queries = as_number(batch_size) * as_number(q_len)
-    return _sparse(queries, pairs, as_number(num_heads), as_number(kv_lora_rank), as_number(qk_rope_head_dim), (dtype, kv_dtype))
+    return _sparse(
+        queries,
+        pairs,
+        as_number(num_heads),
+        as_number(kv_lora_rank),
+        as_number(qk_rope_head_dim),
+        (dtype, kv_dtype),
+    )
 
 
 def sparse_mla_decode(  # noqa: PLR0913 - the args of the kernel
@@ -67,10 +74,17 @@ def sparse_mla_decode(  # noqa: PLR0913 - the args of the kernel
     del qk_nope_head_dim, v_head_dim
     queries = as_number(batch_size)
     pairs = queries * np.minimum(as_number(kv_len), as_number(topk))
-    return _sparse(queries, pairs, as_number(num_heads), as_number(kv_lora_rank), as_number(qk_rope_head_dim), (dtype, kv_dtype))
+    return _sparse(
+        queries,
+        pairs,
+        as_number(num_heads),
+        as_number(kv_lora_rank),
+        as_number(qk_rope_head_dim),
+        (dtype, kv_dtype),
+    )
 
 
-def sparse_index_prefill(  # noqa: PLR0913 - the args of the kernel
+def sparse_index_prefill(
     *,
     batch_size: Number,
     q_len: Number,
@@ -83,11 +97,19 @@ def sparse_index_prefill(  # noqa: PLR0913 - the args of the kernel
     """A score for every visible pair and index head; index keys are read once, scores stay on chip."""
     requests, q_len, prefix = as_number(batch_size), as_number(q_len), as_number(prefix_len)
     pairs = requests * visible_pairs(q_len, prefix, 0.0)
-    return _index(requests * q_len, requests * (q_len + prefix), pairs, index_heads, index_head_dim, topk, dtype)
+    return _index(
+        requests * q_len, requests * (q_len + prefix), pairs, index_heads, index_head_dim, topk, dtype
+    )
 
 
 def sparse_index_decode(
-    *, batch_size: Number, kv_len: Number, index_heads: Number, index_head_dim: Number, topk: Number, dtype: str
+    *,
+    batch_size: Number,
+    kv_len: Number,
+    index_heads: Number,
+    index_head_dim: Number,
+    topk: Number,
+    dtype: str,
 ) -> Work:
     """As in prefill, with one query a request."""
     queries = as_number(batch_size)
@@ -95,7 +117,7 @@ def sparse_index_decode(
     return _index(queries, keys, keys, index_heads, index_head_dim, topk, dtype)
 
 
-def chunked_attention_prefill(  # noqa: PLR0913 - the args of the kernel
+def chunked_attention_prefill(
     *,
     batch_size: Number,
     q_len: Number,
@@ -112,10 +134,12 @@ def chunked_attention_prefill(  # noqa: PLR0913 - the args of the kernel
     chunk = as_number(window_size)
     pairs = requests * (_chunked_pairs(prefix + q_len, chunk) - _chunked_pairs(prefix, chunk))
     keys = requests * (q_len + prefix % chunk)
-    return _wide(requests * q_len, keys, pairs, (num_heads, num_kv_heads, head_dim, head_dim), (dtype, kv_dtype))
+    return _wide(
+        requests * q_len, keys, pairs, (num_heads, num_kv_heads, head_dim, head_dim), (dtype, kv_dtype)
+    )
 
 
-def chunked_attention_decode(  # noqa: PLR0913 - the args of the kernel
+def chunked_attention_decode(
     *,
     batch_size: Number,
     kv_len: Number,
@@ -155,10 +179,12 @@ def wide_value_attention_prefill(  # noqa: PLR0913 - the args of the kernel
     requests, q_len, prefix = as_number(batch_size), as_number(q_len), as_number(prefix_len)
     pairs = requests * visible_pairs(q_len, prefix, as_number(window_size))
     keys = requests * (q_len + prefix)
-    return _wide(requests * q_len, keys, pairs, (num_heads, num_kv_heads, head_dim, v_head_dim), (dtype, kv_dtype))
+    return _wide(
+        requests * q_len, keys, pairs, (num_heads, num_kv_heads, head_dim, v_head_dim), (dtype, kv_dtype)
+    )
 
 
-def wide_value_attention_decode(  # noqa: PLR0913 - the args of the kernel
+def wide_value_attention_decode(
     *,
     batch_size: Number,
     kv_len: Number,
@@ -174,7 +200,9 @@ def wide_value_attention_decode(  # noqa: PLR0913 - the args of the kernel
     window = as_number(window_size)
     seen = np.where(np.asarray(window) > 0, np.minimum(as_number(kv_len), window), as_number(kv_len))
     keys = as_number(batch_size) * as_number(seen)
-    return _wide(as_number(batch_size), keys, keys, (num_heads, num_kv_heads, head_dim, v_head_dim), (dtype, kv_dtype))
+    return _wide(
+        as_number(batch_size), keys, keys, (num_heads, num_kv_heads, head_dim, v_head_dim), (dtype, kv_dtype)
+    )
 
 
 def _sparse(
@@ -188,11 +216,13 @@ def _sparse(
     )
 
 
-def _index(  # noqa: PLR0913 - sizes
+def _index(
     queries: Number, keys: Number, pairs: Number, heads: Number, dim: Number, topk: Number, dtype: str
 ) -> Work:
     heads, dim, width = as_number(heads), as_number(dim), dtype_bytes(dtype)
-    return Work(2 * pairs * heads * dim, (queries * heads * dim + keys * dim) * width, queries * as_number(topk) * 4)
+    return Work(
+        2 * pairs * heads * dim, (queries * heads * dim + keys * dim) * width, queries * as_number(topk) * 4
+    )
 
 
 def _wide(
@@ -210,8 +240,15 @@ def _wide(
 MISSING: dict[str, Callable[..., Work]] = {
     each.__name__: each
     for each in (
-        fused_add_rms_norm, all_gather, sparse_mla_prefill, sparse_mla_decode, sparse_index_prefill,
-        sparse_index_decode, wide_value_attention_prefill, wide_value_attention_decode,
-        chunked_attention_prefill, chunked_attention_decode,
+        fused_add_rms_norm,
+        all_gather,
+        sparse_mla_prefill,
+        sparse_mla_decode,
+        sparse_index_prefill,
+        sparse_index_decode,
+        wide_value_attention_prefill,
+        wide_value_attention_decode,
+        chunked_attention_prefill,
+        chunked_attention_decode,
     )
-}  # fmt: skip
+}

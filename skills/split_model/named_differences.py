@@ -13,18 +13,22 @@ from servingsim.bounds.experts import touched
 from servingsim.bounds.general import necessary_work
 from servingsim.bounds.sizes import Experts, Latent
 from servingsim.bounds.visible import Sight
+from skills.split_model.row_work import counted_as
 from skills.split_model.schema import NamedDifference
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from servingsim.bounds.sizes import GeneralModel, Mixer
     from servingsim.bounds.tally import Step
     from skills.split_model.draft import Draft
 
+    Rule = Callable[[GeneralModel, Step], list[NamedDifference]]
+
 CHOSEN = (
     "each query reads the keys that it chose; what neighbours choose alike is not known, nor counted once"
 )
+PADDING = "the stack pads the vocabulary, so that it divides"
 MASKED = "the stack attends to every key and masks those that the indexer did not choose"
 GROUPS = (
     "the grouped GEMM counts an expert for each row up to all of them, not those that uniform routing touches"
@@ -34,18 +38,38 @@ PLAIN_EXPERTS = 2
 FRESH = "the kernel of a scan reads a state that a fresh prompt does not have"
 
 
-def named_differences(plain: GeneralModel, drafts: Sequence[Draft], step: Step) -> list[NamedDifference]:
+def named_differences(
+    plain: GeneralModel, drafts: Sequence[Draft], step: Step, *, padded_vocabulary: int
+) -> list[NamedDifference]:
     """What the table of a step is known to have more, by figure.
 
     Args:
         plain: The model as the accountant takes it.
         drafts: The rows that are launched in the step.
         step: What is computed.
+        padded_vocabulary: Rows of the lm_head over all ranks.
     """
-    kinds = {draft.maps_to.kind for draft in drafts}
-    rules = dict.fromkeys(rule for kind, rule in RULES.items() if kind in kinds)
-    found = [difference for rule in rules for difference in rule(plain, step)]
+    places: dict[Rule, set[str]] = {}
+    for draft in drafts:
+        if rule := RULES.get(counted_as(draft.maps_to)):
+            places.setdefault(rule, set()).add(draft.layer_class)
+    found = [each for rule, names in places.items() for each in rule(_only(plain, names), step)]
+    found += _padding(plain, step, padded_vocabulary - plain.vocab_size)
     return [each for each in found if each.amount]
+
+
+def _only(plain: GeneralModel, names: Collection[str]) -> GeneralModel:
+    """The model's layers of these classes."""
+    return replace(plain, layers=tuple(each for each in plain.layers if each.name in names))
+
+
+def _padding(plain: GeneralModel, step: Step, rows: int) -> list[NamedDifference]:
+    elements = rows / plain.ranks.tp * plain.hidden_size
+    more = {
+        "gemm_flops": 2 * step.sampled * elements,
+        "weight_bytes": elements * plain.head_bytes if step.sampled else 0.0,
+    }
+    return [NamedDifference(figure=name, amount=amount, reason=PADDING) for name, amount in more.items()]
 
 
 def _chosen(plain: GeneralModel, step: Step) -> list[NamedDifference]:
@@ -63,7 +87,7 @@ def _chosen(plain: GeneralModel, step: Step) -> list[NamedDifference]:
 
 
 def _masked(plain: GeneralModel, step: Step) -> list[NamedDifference]:
-    """Against the same model without an indexer, where expanded heads are cached and attended to."""
+    """Against the same model without an indexer, where every key is expanded and attended to."""
     layers = tuple(replace(each, mixer=_unindexed(each.mixer)) for each in plain.layers)
     ours, theirs = (
         necessary_work(model, step.prefill, step.decode) for model in (replace(plain, layers=layers), plain)
@@ -99,11 +123,11 @@ def _fresh(plain: GeneralModel, step: Step) -> list[NamedDifference]:
     return [NamedDifference(figure="state_bytes", amount=amount, reason=FRESH)]
 
 
-RULES: dict[str, Callable[[GeneralModel, Step], list[NamedDifference]]] = {
+RULES: dict[str, Rule] = {
     "sparse_mla_prefill": _chosen,
     "mla_prefill": _masked,
     "grouped_gemm": _groups,
     "gated_delta_prefill": _fresh,
     "mamba2_prefill": _fresh,
 }
-"""By the kind of a row in whose presence it is to be expected."""
+"""By the kind of a row: expected in the layers that have it."""

@@ -16,7 +16,7 @@ import numpy as np
 from skills.split_model.capture import CapturedKernel
 from skills.split_model.placing_order import launched
 from skills.split_model.placing_roles import PLUMBING, begins, role_of
-from skills.split_model.placing_steps import Home, homes
+from skills.split_model.placing_steps import Home, due, homes
 from skills.split_model.schema import Placed
 
 if TYPE_CHECKING:
@@ -42,15 +42,18 @@ class Placement:
         plumbing: Named, not priced.
         unplaced: Neither.
         total_ns: Of the capture.
-        begun: How often each draft was launched, where the order of launches says; a kernel that several drafts
-            share counts for the first.
+        steps: Whose order of launches was followed.
+        begun: Launches of each draft in them; one that several drafts share counts for the first.
+        due: Launches that the table gives them, by family.
     """
 
     rows: dict[int, list[tuple[CapturedKernel, int]]]
     plumbing: list[Placed]
     unplaced: list[Placed]
     total_ns: int
+    steps: int = 0
     begun: dict[int, int] = field(default_factory=dict)
+    due: Counter[str] = field(default_factory=Counter)
 
     def ns(self, index: int) -> int:
         """Time of a row."""
@@ -75,12 +78,14 @@ class _Book:
     calls: Counter[tuple[str, str, Home]] = field(default_factory=Counter)
     ns: Counter[tuple[str, str, Home]] = field(default_factory=Counter)
     begun: Counter[int] = field(default_factory=Counter)
+    due: Counter[str] = field(default_factory=Counter)
+    steps: int = 0
 
     def add(self, phase: str, name: str, home: Home, *, calls: int, ns: int) -> None:
         """Put launches of a kernel somewhere."""
-        if home.begins and home.rows:
+        if home.counts and home.rows:
             self.begun[home.rows[0]] += calls
-        key = (phase, name, replace(home, begins=False))
+        key = (phase, name, replace(home, counts=False))
         self.calls[key] += calls
         self.ns[key] += ns
 
@@ -108,6 +113,11 @@ def place(
     for alike in _alike(capture.stretches):
         first = alike[0]
         found = order and homes(first.kinds, capture.kinds, drafts, order, phase=first.phase, eager=eager)
+        if found:
+            book.steps += len(alike)
+            book.due += Counter(
+                {name: count * len(alike) for name, count in due(drafts, order, first.phase).items()}
+            )
         calls = np.stack([each.sound for each in alike]).sum(axis=0)
         ns = np.stack([each.ns for each in alike]).sum(axis=0)
         for at, kind in enumerate(first.kinds.tolist()):
@@ -172,8 +182,9 @@ def _closed(book: _Book, costs: Mapping[str, Sequence[float]], total_ns: int) ->
         before = kept.get(key) or Placed(name=key[0], reason=key[1], count=0)
         kept[key] = before.model_copy(update={"count": before.count + calls, "ns": before.ns + ns})
     return Placement(
-        dict(rows), list(aside[True].values()), list(aside[False].values()), total_ns, dict(book.begun)
-    )
+        dict(rows), list(aside[True].values()), list(aside[False].values()), total_ns,
+        book.steps, dict(book.begun), book.due,
+    )  # fmt: skip
 
 
 def _split(total: int, weights: list[float]) -> list[int]:

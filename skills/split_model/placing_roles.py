@@ -94,6 +94,8 @@ FOLLOWS: dict[str, dict[str, float]] = {
     "gather": {"routing": 1.0, "moe": 1.0},
 }
 """How well it fits as a further launch of the row that the kernel before it is of."""
+HELPERS = re.compile(r"split_?k.*reduc|reduc.*split_?k|workspace|combine", re.IGNORECASE)
+"""Second kernels of one launch of a library."""
 PRECEDES: dict[str, tuple[str, ...]] = {"quantize": ("gemm", "moe", "attention")}
 """Rows whose input a kernel of a role prepares, where the table has no row for that."""
 WORDS = {"decode": r"decode|_dec_|splitkv|generation", "prefill": r"prefill|context|ragged|varlen_fwd"}
@@ -134,6 +136,12 @@ def follows(role: str, draft: Draft, *, eager: bool) -> float:
     if role == "cat":
         return 1.0 if draft.maps_to.args.get("op") == "cat" else 0.0
     return FOLLOWS.get(role, {}).get(draft.family, 0.0)
+
+
+def counts(role: str, name: str, draft: Draft) -> bool:
+    """Whether a further kernel of a row is a launch of its own, and not a part of the unit that the row prices."""
+    alike = BEGINS.get(role, {}).get(draft.family, 0.0) == CERTAIN
+    return alike and FOLLOWS.get(role, {}).get(draft.family) == 1.0 and not HELPERS.search(name)
 
 
 def tells_phase(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import numpy as np
 from skills.split_model.placing_align import MOST_CELLS, align
 from skills.split_model.placing_fit import fits, role_of_kind
 from skills.split_model.placing_order import BEFORE, BEHIND, slots_of
-from skills.split_model.placing_roles import COPIES, PLUMBING, PRECEDES, SAMPLING, tells_phase
+from skills.split_model.placing_roles import COPIES, PLUMBING, PRECEDES, SAMPLING, counts, tells_phase
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,13 +36,13 @@ class Home:
 
     Attributes:
         rows: Drafts that share it; none for plumbing and what has no row.
-        begins: Whether it is the first launch of its row.
+        counts: Whether it is a launch of its row, and not a further kernel of one.
         reason: Without rows: why.
         plumbing: Without rows: whether it is framework plumbing.
     """
 
     rows: tuple[int, ...] = ()
-    begins: bool = False
+    counts: bool = False
     reason: str = ""
     plumbing: bool = False
 
@@ -77,12 +78,23 @@ def homes(
     roles = [role_of_kind(kind) for kind in mine]
     _join_ahead(slot, [roles[at] for at in index], drafts, slots)
     names = [kind.name for kind in mine]
-    return [
-        Home(_one_phase(slots[place].rows, names[at], drafts), bool(first))
-        if place >= 0
-        else _without_row(roles[at], slot, launch, slots)
-        for launch, (place, first, at) in enumerate(zip(slot.tolist(), begins, index.tolist(), strict=True))
-    ]
+    found = []
+    for launch, (place, first, at) in enumerate(zip(slot.tolist(), begins, index.tolist(), strict=True)):
+        if place < 0:
+            found.append(_without_row(roles[at], slot, launch, slots))
+            continue
+        rows = _one_phase(slots[place].rows, names[at], drafts)
+        found.append(Home(rows, bool(first) or counts(roles[at], names[at], drafts[rows[0]])))
+    return found
+
+
+def due(drafts: Sequence[Draft], order: Sequence[str], phase: str) -> Counter[str]:
+    """Launches that the table gives one step, by family; a slot of both phases is one."""
+    found: Counter[str] = Counter()
+    for slot in slots_of(drafts, order, phase):
+        draft = drafts[slot.rows[0]]
+        found[draft.family] += draft.launches
+    return found
 
 
 def _fill_unseen(
@@ -124,8 +136,9 @@ def _join_ahead(
     placed = np.flatnonzero(slot >= 0)
     for at in np.flatnonzero(slot < 0).tolist():
         families = PRECEDES.get(roles[at], ())
-        ahead = placed[np.searchsorted(placed, at) :][:AHEAD]
-        for place in slot[ahead] if families else ():
+        if not families:
+            continue
+        for place in list(dict.fromkeys(slot[placed[np.searchsorted(placed, at) :]].tolist()))[:AHEAD]:
             if drafts[slots[place].rows[0]].family in families:
                 slot[at] = place
                 break

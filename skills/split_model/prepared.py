@@ -44,7 +44,9 @@ def prepared_general(op: TracedOp, stack: str) -> str:
         return ""
     if op.aten in MADE:
         return FILLED
-    if op.layer < 0 and (op.dtype in COUNTING_DTYPES or op.anchor.startswith(("masking_utils.py", "modeling_utils.py"))):
+    if op.layer < 0 and (
+        op.dtype in COUNTING_DTYPES or op.anchor.startswith(("masking_utils.py", "modeling_utils.py"))
+    ):
         return "" if "embed" in op.module else POSITIONS
     if "rotary_emb" in op.module:
         return ROTARY.get(stack, ROTARY["vllm"])

@@ -44,8 +44,14 @@ class Shipped:
 
 
 REFERENCES = (
-    Shipped("dense grouped-query decoder (plain Llama)", frozenset({"GQA", "dense"}), ("softmax.py", "mlp.py")),
-    Shipped("grouped-query decoder with routed experts (Qwen3-MoE)", frozenset({"GQA", "moe", "qk_norm"}), ("softmax.py", "moe.py")),
+    Shipped(
+        "dense grouped-query decoder (plain Llama)", frozenset({"GQA", "dense"}), ("softmax.py", "mlp.py")
+    ),
+    Shipped(
+        "grouped-query decoder with routed experts (Qwen3-MoE)",
+        frozenset({"GQA", "moe", "qk_norm"}),
+        ("softmax.py", "moe.py"),
+    ),
     Shipped(
         "latent attention with routed and shared experts (DeepSeek-V3)",
         frozenset({"MLA", "dense", "moe", "shared", "q_latent"}),
@@ -61,21 +67,44 @@ REFERENCES = (
         frozenset({"Mamba2", "GQA", "moe", "shared", "plain_experts", "single_block"}),
         ("recurrent.py", "softmax.py", "moe.py"),
     ),
-)  # fmt: skip
+)
 ROWS_OF = {
-    "GQA": "attention.*", "MLA": "attention.*", "GDN": "linear.*", "Mamba2": "mamba.*", "dense": "mlp.*",
-    "moe": "moe.*", "shared": "moe.shared_*", "shared_gate": "moe.shared_gate, moe.shared_scale",
-    "qk_norm": "attention.q_norm, attention.k_norm", "qkv_bias": "attention.qkv_bias", "o_bias": "attention.o_bias",
-    "mlp_bias": "mlp.*_bias", "output_gate": "attention.qkv_proj, attention.output_gate", "window": "attention of sliding layers",
-    "chunked": "attention of chunked layers", "no_rope": "attention.rope of some layers", "sinks": "attention.prefill, attention.decode",
-    "post_norms": "*.post_norm", "branch_norms": "moe.branch_norm", "q_latent": "attention.q_b_proj, attention.q_a_norm",
-    "indexer": "attention.index_*, attention.prefill, attention.decode", "plain_experts": "moe.experts_up, moe.experts_down",
-    "plain_mlp": "mlp.up_proj, mlp.act", "expert_bias": "moe.experts", "router_bias": "moe.router_bias",
-    "parallel_dense": "mlp.*, moe.parallel_add", "latent_experts": "moe.latent_*", "layer_norm": "every norm",
-    "single_block": "one norm a layer", "quantised": "*_quant, every quantised projection", "v_norm": "attention.v_norm",
-    "k_is_v": "attention.qkv_proj", "wide_values": "attention.prefill, attention.decode", "activation": "the activation",
+    "GQA": "attention.*",
+    "MLA": "attention.*",
+    "GDN": "linear.*",
+    "Mamba2": "mamba.*",
+    "dense": "mlp.*",
+    "moe": "moe.*",
+    "shared": "moe.shared_*",
+    "shared_gate": "moe.shared_gate, moe.shared_scale",
+    "qk_norm": "attention.q_norm, attention.k_norm",
+    "qkv_bias": "attention.qkv_bias",
+    "o_bias": "attention.o_bias",
+    "mlp_bias": "mlp.*_bias",
+    "output_gate": "attention.qkv_proj, attention.output_gate",
+    "window": "attention of sliding layers",
+    "chunked": "attention of chunked layers",
+    "no_rope": "attention.rope of some layers",
+    "sinks": "attention.prefill, attention.decode",
+    "post_norms": "*.post_norm",
+    "branch_norms": "moe.branch_norm",
+    "q_latent": "attention.q_b_proj, attention.q_a_norm",
+    "indexer": "attention.index_*, attention.prefill, attention.decode",
+    "plain_experts": "moe.experts_up, moe.experts_down",
+    "plain_mlp": "mlp.up_proj, mlp.act",
+    "expert_bias": "moe.experts",
+    "router_bias": "moe.router_bias",
+    "parallel_dense": "mlp.*, moe.parallel_add",
+    "latent_experts": "moe.latent_*",
+    "layer_norm": "every norm",
+    "single_block": "one norm a layer",
+    "quantised": "*_quant, every quantised projection",
+    "v_norm": "attention.v_norm",
+    "k_is_v": "attention.qkv_proj",
+    "wide_values": "attention.prefill, attention.decode",
+    "activation": "the activation",
     "lm_head_bias": "head.lm_head_bias",
-}  # fmt: skip
+}
 """Rows that a feature changes."""
 WEIGHTS = {"GQA": 4, "MLA": 8, "GDN": 8, "Mamba2": 8, "moe": 4, "dense": 2}
 """A mixer or an MLP counts for more than a norm: its rows are most of a layer."""
@@ -86,9 +115,12 @@ def reference_of_general(model: GeneralModel) -> Reference:
     has = features_of(model.facts)
     nearest = min(REFERENCES, key=lambda each: _distance(each.features, has))
     differing = [
-        *(f"{name}: {_value(model.facts, name)}decided afresh: {ROWS_OF[name]}" for name in _sorted(has - nearest.features)),
+        *(
+            f"{name}: {_value(model.facts, name)}decided afresh: {ROWS_OF[name]}"
+            for name in _sorted(has - nearest.features)
+        ),
         *(f"no {name}: without {ROWS_OF[name]}" for name in _sorted(nearest.features - has)),
-    ]  # fmt: skip
+    ]
     files = ", ".join(f"{ROWS}/{name}" for name in nearest.files)
     return Reference(
         name=f"{nearest.name} on {model.name}",
@@ -125,11 +157,18 @@ def _mixer(mixer: Mixer | None) -> Iterator[str]:
     if isinstance(mixer, SoftmaxAttention):
         yield "GQA"
         holds = {
-            "window": bool(mixer.window_size) and not mixer.chunked, "chunked": mixer.chunked,
-            "qk_norm": mixer.qk_norm, "qkv_bias": mixer.qkv_bias, "o_bias": mixer.o_bias, "no_rope": not mixer.rope,
-            "sinks": mixer.sinks, "output_gate": mixer.output_gate, "v_norm": mixer.v_norm, "k_is_v": mixer.k_is_v,
+            "window": bool(mixer.window_size) and not mixer.chunked,
+            "chunked": mixer.chunked,
+            "qk_norm": mixer.qk_norm,
+            "qkv_bias": mixer.qkv_bias,
+            "o_bias": mixer.o_bias,
+            "no_rope": not mixer.rope,
+            "sinks": mixer.sinks,
+            "output_gate": mixer.output_gate,
+            "v_norm": mixer.v_norm,
+            "k_is_v": mixer.k_is_v,
             "wide_values": mixer.v_head_dim != mixer.head_dim,
-        }  # fmt: skip
+        }
         yield from (name for name, held in holds.items() if held)
     elif isinstance(mixer, LatentAttention):
         yield "MLA"
@@ -150,10 +189,15 @@ def _mlp(mlp: Mlp | None) -> Iterator[str]:
     elif isinstance(mlp, MoeMlp):
         yield "moe"
         holds = {
-            "shared": bool(mlp.shared_size), "shared_gate": mlp.shared_gate, "plain_experts": not mlp.gated,
-            "expert_bias": mlp.expert_bias, "router_bias": mlp.router_bias, "latent_experts": bool(mlp.latent_size),
-            "parallel_dense": mlp.parallel_dense is not None, "activation": mlp.activation != "silu",
-        }  # fmt: skip
+            "shared": bool(mlp.shared_size),
+            "shared_gate": mlp.shared_gate,
+            "plain_experts": not mlp.gated,
+            "expert_bias": mlp.expert_bias,
+            "router_bias": mlp.router_bias,
+            "latent_experts": bool(mlp.latent_size),
+            "parallel_dense": mlp.parallel_dense is not None,
+            "activation": mlp.activation != "silu",
+        }
     else:
         return
     yield from (name for name, held in holds.items() if held)

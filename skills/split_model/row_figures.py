@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from servingsim.timing.work.amount import dtype_bytes
-from skills.split_model.row_work import launched, row_work
+from skills.split_model.row_work import counted_as, launched, row_work
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,19 +23,10 @@ INDEX = "index_"
 """Rows of sparse attention that choose the keys: their operations begin with it behind the section."""
 
 
-def row_figures(draft: Draft, phase: PhaseShape, *, caches_latents: bool = True) -> Figures:
-    """Figures of all launches of a row in an iteration; none where it is not launched.
-
-    Args:
-        draft: The row.
-        phase: What is computed.
-        caches_latents: Whether latent attention finds latents in its cache, or expanded heads.
-    """
+def row_figures(draft: Draft, phase: PhaseShape) -> Figures:
+    """Figures of all launches of a row in an iteration; none where it is not launched."""
     if not launched(draft, phase):
         return {}
-    if draft.maps_to.kind == "mla_prefill":
-        flops, read = row_work(draft, phase).flops, _expanded_read(draft, phase, latents=caches_latents)
-        return {"attention_flops": draft.repeat * flops, "kv_read_bytes": draft.repeat * read}
     single = _FIGURES[draft.family](draft, phase) if draft.family in _FIGURES else {}
     return {name: draft.repeat * value for name, value in single.items()}
 
@@ -65,21 +56,21 @@ def _attention(draft: Draft, phase: PhaseShape) -> Figures:
     if draft.op.rpartition(".")[2].startswith(INDEX):
         keys = row_work(_with(draft, {"index_heads": 0, "topk": 0}), phase).bytes
         return {"index_flops": flops, "index_read_bytes": keys}
+    if counted_as(draft.maps_to) == "mla_prefill":
+        return {"attention_flops": flops, "kv_read_bytes": _latents_read(draft, phase)}
     return {"attention_flops": flops, "kv_read_bytes": row_work(_with(draft, {"num_heads": 0}), phase).bytes}
 
 
-def _expanded_read(draft: Draft, phase: PhaseShape, *, latents: bool) -> float:
-    """What lies in the cache for a kernel of expanded heads: these, or a latent and one rotated key for all of them."""
-    size = {name: int(value) for name, value in draft.maps_to.args.items() if isinstance(value, int)}
-    latent = size["kv_lora_rank"] + size["qk_rope_head_dim"]
-    heads = size["num_heads"] * (size["qk_nope_head_dim"] + size["qk_rope_head_dim"] + size["v_head_dim"])
-    keys = phase.batch * (phase.q_len + phase.context)
-    return keys * (latent if latents else heads) * dtype_bytes(str(draft.maps_to.args["kv_dtype"]))
+def _latents_read(draft: Draft, phase: PhaseShape) -> float:
+    """The kernel reads expanded heads; what is cached, and read to expand it, is a latent and a key for each token."""
+    args = draft.maps_to.args
+    latent = int(args["kv_lora_rank"]) + int(args["qk_rope_head_dim"])
+    return phase.batch * (phase.q_len + phase.context) * latent * dtype_bytes(str(args["kv_dtype"]))
 
 
 def _scan(draft: Draft, phase: PhaseShape) -> Figures:
     """A step is a prefill of one token: with none of them the state is left."""
-    kind = draft.maps_to.kind.replace("_decode", "_prefill")
+    kind = counted_as(draft.maps_to).replace("_decode", "_prefill")
     long = draft.maps_to.model_copy(update={"kind": kind, "axes": ["batch_size", "q_len"]})
     state = row_work(replace(draft, maps_to=long), phase.model_copy(update={"q_len": 0})).bytes
     return {"scan_flops": row_work(draft, phase).flops, "state_bytes": state}
@@ -90,6 +81,12 @@ def _append(draft: Draft, phase: PhaseShape) -> Figures:
         return {}
     size = int(draft.maps_to.args["output_bytes_per_token"])
     return {"kv_append_bytes": draft.launches * draft.count(phase) * size}
+
+
+def _collective(draft: Draft, phase: PhaseShape) -> Figures:
+    if counted_as(draft.maps_to) != "all_reduce":
+        return {}
+    return {"all_reduce_bytes": draft.launches * draft.count(phase)}
 
 
 def _with(draft: Draft, changed: Mapping[str, Scalar]) -> Draft:
@@ -106,4 +103,5 @@ _FIGURES = {
     "attention": _attention,
     "scan": _scan,
     "kv_append": _append,
+    "collective": _collective,
 }

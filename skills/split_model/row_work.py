@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+from functools import cache
 from typing import TYPE_CHECKING
 
 import servingsim.timing.work as package
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from servingsim.timing.work.amount import Work
     from skills.split_model.draft import Draft
-    from skills.split_model.schema import PhaseShape, Scalar
+    from skills.split_model.schema import MapsTo, PhaseShape, Scalar
 
 BALANCE_FLOPS_PER_BYTE = 300.0
 """FLOPs that a current accelerator computes in 16 bits while it reads a byte: orders rows without a capture."""
@@ -28,11 +29,15 @@ def row_work(draft: Draft, phase: PhaseShape) -> RowWork:
         return RowWork(flops=0.0, bytes=0.0)
     count = draft.count(phase)
     maps_to = draft.maps_to
-    known = maps_to.args if _modelled(maps_to.kind) else _args_of(maps_to.until_then, maps_to.args)
-    # A kernel that an agent proposes has no work model yet: what prices it until then counts.
-    model = _model(maps_to.kind if _modelled(maps_to.kind) else maps_to.until_then)
-    work = model(**_axes(draft, count, phase), **known)
+    kind = counted_as(maps_to)
+    known = maps_to.args if kind == maps_to.kind else _args_of(kind, maps_to.args)
+    work = _model(kind)(**_axes(draft, count, phase), **known)
     return RowWork(flops=float(work.flops) * draft.launches, bytes=float(work.bytes_moved) * draft.launches)
+
+
+def counted_as(maps_to: MapsTo) -> str:
+    """The kind whose work model counts: a kernel that an agent proposes has none, what prices it until then has."""
+    return maps_to.kind if _modelled(maps_to.kind) else maps_to.until_then
 
 
 def launched(draft: Draft, phase: PhaseShape) -> bool:
@@ -56,10 +61,12 @@ def _axes(draft: Draft, count: float, phase: PhaseShape) -> dict[str, float]:
     return {axis: lengths.get(axis, count) for axis in draft.maps_to.axes}
 
 
+@cache
 def _modelled(kind: str) -> bool:
     return kind in MISSING or importlib.util.find_spec(f"{package.__name__}.{kind}") is not None
 
 
+@cache
 def _model(kind: str) -> Callable[..., Work]:
     if kind in MISSING:
         return MISSING[kind]

@@ -18,8 +18,9 @@ from skills.split_model.model_input import model_on_stack
 from skills.split_model.overrides import Judged, judge
 from skills.split_model.placing import Placement, place
 from skills.split_model.placing_order import layer_order
+from skills.split_model.placing_weights import weights_of
 from skills.split_model.schema import Placed, SplitReport, SplitRequest, TraceInfo
-from skills.split_model.table import Sources, estimated_shares, plumbing_of, table_of
+from skills.split_model.table import Sources, plumbing_of, table_of
 from skills.split_model.ways import (
     architecture_criteria,
     architecture_of,
@@ -121,10 +122,7 @@ def _placement(
 ) -> Placement | None:
     if capture is None:
         return None
-    kinds = {"": request.shapes} | {
-        kind: [each for each in request.shapes if each.phase == kind] for kind in ("prefill", "decode")
-    }
-    costs = {kind: estimated_shares(judged.drafts, phases) for kind, phases in kinds.items() if phases}
+    costs = weights_of(judged.drafts, request.shapes)
     eager = request.stack == "transformers"
     order = layer_order(model.facts)
     return place(capture, judged.drafts, costs, judged.evidence, eager=eager, order=order)

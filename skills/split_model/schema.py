@@ -168,7 +168,8 @@ class Agreement(Part):
     """Totals of the table for one phase, beside those of an accountant that does not look at it, and of the trace."""
 
     phase: str
-    tolerance: float
+    tolerance: float = Field(description="of what the accountant counts")
+    trace_tolerance: float = Field(0.01, description="of what the trace counts")
     table: dict[str, float]
     accountant: dict[str, float] = Field(description="servingsim/bounds")
     trace: dict[str, float] = Field(description="of the undivided model; empty where not traced")
@@ -177,19 +178,24 @@ class Agreement(Part):
     @property
     def pairs(self) -> list[tuple[str, float, float]]:
         """Every figure that is compared: its name, ours, the other with what is known to differ."""
-        others = [*self.accountant.items(), *self.trace.items()]
-        return [
-            (f"{self.phase} {name}", self.table[name], value + self.named_amount(name))
-            for name, value in others
-        ]
+        return [(f"{self.phase} {name}", ours, other) for name, ours, other, _ in self._compared]
 
     @property
     def off(self) -> list[str]:
         """Figures beyond the tolerance, with both numbers."""
         return [
-            f"{name}: {ours:.6g} in the table, {other:.6g} counted"
-            for name, ours, other in self.pairs
-            if not abs(ours - other) <= self.tolerance * max(abs(other), 1.0)
+            f"{self.phase} {name}: {ours:.6g} in the table, {other:.6g} counted"
+            for name, ours, other, tolerance in self._compared
+            if not abs(ours - other) <= tolerance * max(abs(other), 1.0)
+        ]
+
+    @property
+    def _compared(self) -> list[tuple[str, float, float, float]]:
+        sides = ((self.accountant, self.tolerance), (self.trace, self.trace_tolerance))
+        return [
+            (name, self.table[name], value + self.named_amount(name), tolerance)
+            for side, tolerance in sides
+            for name, value in side.items()
         ]
 
     def named_amount(self, figure: str) -> float:

@@ -85,7 +85,12 @@ def traced_whole(
         fresh: Trace again, whatever is kept.
     """
     dtype = model.facts.dtype if model.facts.dtype in TRACED_DTYPES else "bf16"
-    wanted: dict[str, Any] = {"config": model.config, "phases": _phases(phases), "dtype": dtype, "whole": True}
+    wanted: dict[str, Any] = {
+        "config": model.config,
+        "phases": _phases(phases),
+        "dtype": dtype,
+        "whole": True,
+    }
     names = {index: layer.name for layer in model.facts.layers for index in layer.indices}
 
     def classes(trace: ModelTrace) -> tuple[str, ...]:

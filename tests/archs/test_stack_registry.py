@@ -59,4 +59,7 @@ def test_two_stacks_of_one_name_are_refused(tmp_path: Path, monkeypatch: pytest.
 def test_an_unknown_stack_gets_the_nearest_and_all() -> None:
     with pytest.raises(ServingSimError, match="'transformer'") as raised:
         stack_named("transformer")
-    assert (raised.value.hint, raised.value.known) == ("did you mean 'transformers'?", "transformers, vllm")
+    assert (raised.value.hint, raised.value.known) == (
+        "did you mean 'transformers'?",
+        "sglang, transformers, trtllm, vllm",
+    )

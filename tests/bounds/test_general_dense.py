@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -87,3 +89,13 @@ def test_the_bound_is_that_of_the_dense_accountant() -> None:
     peaks = {"peak_flops": 1e6, "bytes_per_s": 1e3}
     one = dense.bound(dense.necessary_work(model, [(3, 0, True)], [9]), **peaks)
     assert general.bound(general.necessary_work(of_dense(model), [(3, 0, True)], [9]), **peaks) == one
+
+
+def test_ranks_add_up_what_every_divided_part_gives() -> None:
+    """Defect: a sum over ranks forgotten for one part of a layer, or counted on a single rank."""
+    model = dense.DenseModel(((3, 0),), 4, 2, 1, 3, 5, 7, 2, 2, 2)
+    alone, shared = (
+        general.necessary_work(of_dense(replace(model, tp=tp)), [(5, 0, True)], []) for tp in (1, 2)
+    )
+    assert alone.message_bytes == 0
+    assert shared.message_bytes == (3 * 2 + 1) * 5 * 4 * 2

@@ -66,13 +66,13 @@ def test_ranks_divide_heads_but_keep_latents_and_the_projections_down() -> None:
     assert four.read_bytes() == one.read_bytes()
 
 
-def test_a_cache_of_expanded_heads_attends_to_them_in_both_phases() -> None:
-    """Defect: an eager implementation judged by the absorbed form that only engines use."""
+def test_a_plain_implementation_expands_every_key_in_every_step() -> None:
+    """Defect: an eager model judged by the absorbed form that only engines use."""
     found = work(replace(MLA, form="expanded"), [(2, 4, True)], [9])
-    assert part(found, "mixer.kv_b").flops == 2 * UP * 3
+    assert part(found, "mixer.kv_b").flops == 2 * UP * (2 + 4 + 9)
     assert part(found, "mixer.kv_b").weight_bytes == UP
     assert part(found, "mixer.core.decode").flops == 2 * 4 * (3 + 2 + 5) * 9
-    assert part(found, "mixer.core.decode").read_bytes == 4 * (3 + 2 + 5) * 2 * 8
+    assert part(found, "mixer.core.decode").read_bytes == (8 + 2) * 2 * 8
 
 
 def test_an_indexer_scores_every_key_and_attention_sees_the_best_of_them() -> None:

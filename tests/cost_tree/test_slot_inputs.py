@@ -14,9 +14,14 @@ from servingsim.errors import ServingSimError
 from servingsim.timing.batch import Batch, Batches
 from servingsim.timing.kernels.attention_decode import KERNEL as DECODE
 from servingsim.timing.kernels.attention_prefill import KERNEL as PREFILL
+from servingsim.timing.kernels.gated_delta_prefill import KERNEL as GATED_DELTA_PREFILL
+from servingsim.timing.kernels.mamba2_prefill import KERNEL as MAMBA2_PREFILL
+from servingsim.timing.kernels.mla_decode import KERNEL as MLA_DECODE
+from servingsim.timing.kernels.mla_prefill import KERNEL as MLA_PREFILL
 from servingsim.timing.slot_inputs import (
     COUNT,
     DECODE_REQUESTS,
+    PREFILL_LENGTHS,
     PREFILL_REQUESTS,
     SAMPLED_POSITIONS,
     SLOT_INPUTS,
@@ -39,7 +44,16 @@ THREE = Batches.of([MIXED, DECODE_ONLY, CHUNK_ONLY])
         ("total_tokens", [0, 1, 2], [[226], [3], [16]], [1, 1, 1]),
         ("sampled_positions", [0, 1], [[4], [3]], [1, 1]),
         ("context_tokens", [0, 1, 2], [[1256], [61], [48]], [1, 1, 1]),
+        ("prefill_tokens", [0, 2], [[224], [16]], [1, 1]),
+        ("prefill_context", [0, 2], [[736], [48]], [1, 1]),
+        ("decode_tokens", [0, 1], [[2], [3]], [1, 1]),
         ("decode_requests", [0, 1], [[2, 260], [3, 61 / 3]], [1, 1]),
+        (
+            "prefill_lengths",
+            [0, 0, 0, 2],
+            [[3, 128], [3, 64], [3, 32], [1, 16]],
+            [1 / 3, 1 / 3, 1 / 3, 1],
+        ),
         (
             "prefill_requests",
             [0, 0, 0, 2],
@@ -51,7 +65,10 @@ THREE = Batches.of([MIXED, DECODE_ONLY, CHUNK_ONLY])
 def test_coordinates(
     name: str, iteration: list[int], coords: list[list[float]], weights: list[float]
 ) -> None:
-    """Defects: an unsampled chunk priced in the lm_head, an idle slot launched, a fan-out counted in full."""
+    """Defects: an unsampled chunk priced in the lm_head, an idle slot launched, a fan-out counted in full.
+
+    Of phases: an expansion of latents priced for decode requests, a step of states for prefill ones.
+    """
     (member,) = (member for member in SLOT_INPUTS if member.name == name)
     points = coordinates(member, THREE)
     assert points.iteration.tolist() == iteration
@@ -60,9 +77,11 @@ def test_coordinates(
     assert points.iterations == 3
 
 
-def test_width_multiplies_counts() -> None:
-    points = coordinates(SLOT_INPUTS[0], THREE, 8.0)
-    assert points.coords[:, 0].tolist() == [226 * 8, 3 * 8, 16 * 8]
+@pytest.mark.parametrize("member", [each for each in SLOT_INPUTS if each.axes == COUNT])
+def test_width_multiplies_counts(member: SlotInput) -> None:
+    """Defect: rows of one head counted where a launch has those of all."""
+    one, eight = (coordinates(member, THREE, width).coords for width in (1.0, 8.0))
+    assert eight.tolist() == (8 * one).tolist()
 
 
 def test_codes_are_positions_and_strangers_are_refused() -> None:
@@ -81,8 +100,9 @@ def test_fan_out_and_mean_are_the_kernels_own_projection() -> None:
     decode = coordinates(DECODE_REQUESTS, THREE)
     call = DECODE.input(batch_size=3, total_kv_len=61)
     assert DECODE.project(config, call) == tuple(decode.coords[1])
-    assert PREFILL_REQUESTS.axes == PREFILL.axes
-    assert DECODE_REQUESTS.axes == DECODE.axes
+    assert PREFILL_REQUESTS.axes == PREFILL.axes == MLA_PREFILL.axes
+    assert DECODE_REQUESTS.axes == DECODE.axes == MLA_DECODE.axes
+    assert PREFILL_LENGTHS.axes == GATED_DELTA_PREFILL.axes == MAMBA2_PREFILL.axes
 
 
 LENGTHS = st.integers(1, 5000)
@@ -112,8 +132,9 @@ def test_op_dispatcher_and_compiled_loop_share_one_definition(
 
 @given(BATCHES)
 def test_prefill_weights_are_one_launch(batch: Batch) -> None:
-    points = coordinates(PREFILL_REQUESTS, Batches.of([batch]))
-    assert points.weights.sum() == pytest.approx(1)
+    for member in (PREFILL_REQUESTS, PREFILL_LENGTHS):
+        points = coordinates(member, Batches.of([batch]))
+        assert points.weights.sum() == pytest.approx(1)
 
 
 def test_nothing_sampled_means_no_lm_head() -> None:

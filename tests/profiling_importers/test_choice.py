@@ -232,15 +232,15 @@ def test_command_line_reports_in_json(
 ) -> None:
     """Defect: a report that is no JSON, or options that do not reach the importer."""
     write_table("gemm/vllm/0.10.0/gemm_perf", [gemm_row(), gemm_row(latency=0.0)])
-    write_table("mla/vllm/0.10.0/context_mla_perf", [gemm_row()])
-    write_table("comm/vllm/0.10.0/wideep_deepep_ll_perf", [gemm_row()])
+    write_table("mla/vllm/0.10.0/mla_context_module_perf", [gemm_row()])
+    write_table("comm/vllm/0.10.0/wideep_deepep_normal_perf", [gemm_row()])
     line = ["import", "aiconfigurator", "--systems-dir", str(systems), "--system", "tiny", "--stack", "vllm"]
     assert run([*line, "--db", str(tmp_path / "x.db"), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["rows_read"], report["rows_kept"], report["rows_refused"]) == (2, 1, 1)
     assert report["tables"]["gemm"]["refused"]["latency is zero"]["rows"] == 1
-    assert set(report["not_imported"]) == {"context_mla_perf", "wideep_deepep_ll_perf"}
-    assert "microseconds" in report["not_imported"]["wideep_deepep_ll_perf"]
+    assert set(report["not_imported"]) == {"mla_context_module_perf", "wideep_deepep_normal_perf"}
+    assert "wide expert parallelism" in report["not_imported"]["wideep_deepep_normal_perf"]
     assert run([*line, "--db", str(tmp_path / "x.db")]) == 0
     assert "unchanged: 1" in capsys.readouterr().out
 

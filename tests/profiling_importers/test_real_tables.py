@@ -76,6 +76,21 @@ VALUES: list[tuple[str, str, dict[str, Any], float]] = [
     ),
     ("all_reduce", "nccl-2.29.2:NCCL", {"num_ranks": 8, "message_bytes": 2**29, "dtype": "int8"}, 2.67747),
     (
+        "gated_delta_prefill",
+        "vllm-0.24.0:chunk_gated_delta_rule_flashinfer",
+        {
+            "batch_size": 2, "q_len": 8192, "num_k_heads": 16, "num_v_heads": 32, "k_head_dim": 128,
+            "v_head_dim": 128, "dtype": "bf16",
+        },
+        0.3933612823486328,
+    ),
+    (
+        "grouped_gemm",
+        "vllm-0.24.0:vllm_torch_bmm",
+        {"m": 2048, "num_groups": 16, "n": 512, "k": 128, "dtype": "bf16"},
+        0.004748800024390221,
+    ),
+    (
         "fused_moe",
         "vllm-0.24.0:vllm_gptossmxfp4moe_triton_oaitritonmxfp4expertsmonolithic",
         {
@@ -110,15 +125,16 @@ def test_older_text_tables_and_gathered_parquet_files(store: Store, shared_data:
     older = IMPORTER.run(store, data_dir=str(shared_data / "kernels" / "h100_trtllm_1.0.0rc3_wheel0.4.0"))
     assert {name: table.rows_read for name, table in older.tables.items()} == {
         "context_attention": 14626,
+        "context_mla": 2436,
         "custom_allreduce": 69,
         "gemm": 44184,
         "generation_attention": 9924,
+        "generation_mla": 5068,
+        "mla_bmm": 848,
         "moe": 37200,
         "nccl": 504,
     }
-    assert set(older.not_imported) == {
-        "context_mla_perf.txt.gz", "generation_mla_perf.txt.gz", "mla_bmm_perf.txt.gz",
-    }  # fmt: skip
+    assert older.not_imported == {}
     gathered = IMPORTER.run(store, data_dir=str(shared_data / "kernels" / "a100_vllm_0.14.0"))
     noise = gathered.tables["context_attention"].noise
     assert noise is not None

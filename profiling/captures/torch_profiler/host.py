@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MOST_HOST_EVENTS = 8_000_000
 LAUNCH, GRAPH = 1, 2
+SMALL = {"name", "kind", "grid", "graph"}
+"""Columns of indices."""
 
 
 class DeviceEvent(NamedTuple):
@@ -56,7 +58,8 @@ class Host:
         self._calls = {name: array("q") for name in ("correlation", "launched_ns", "external")}
         self._call_kind = array("B")
         self._ops = {"external": array("q"), "op": array("i"), "shapes": array("i")}
-        self._device = {name: array("q") for name in DeviceEvent._fields}
+        self._device = {name: array("i" if name in SMALL else "q") for name in DeviceEvent._fields}
+        self._append = [column.append for column in self._device.values()]
         self.spans = Spans()
 
     def call(self, correlation: int, launched_ns: int, external: int, kind: int) -> None:
@@ -87,8 +90,10 @@ class Host:
                 code="E_LIMIT",
                 hint="profile fewer steps: a few tell enough",
             )
-        for name, value in zip(DeviceEvent._fields, event, strict=True):
-            self._device[name].append(_bounded(value))
+        if max(event) > LARGEST or min(event) < -LARGEST:
+            event = DeviceEvent(*map(_bounded, event))
+        for append, value in zip(self._append, event, strict=True):
+            append(value)
 
     def __len__(self) -> int:
         return len(self._device["start_ns"])
@@ -111,7 +116,9 @@ class Host:
         external = np.asarray(self._device["external"], np.int64)
         external = np.where(external > 0, external, _taken(self._calls["external"], call_at, UNKNOWN))
         op_at = _place(self._ops["external"], external)
-        ops, shapes = _taken(self._ops["op"], op_at, 0), _taken(self._ops["shapes"], op_at, 0)
+        ops = _taken(self._ops["op"], op_at, 0).astype(np.int32)
+        shapes = _taken(self._ops["shapes"], op_at, 0).astype(np.int32)
+        del call_at, external, op_at
         columns = [self._device[name] for name in DeviceEvent._fields]
         for at, values in enumerate(zip(*columns, strict=True)):
             event = DeviceEvent(*values)

@@ -1,7 +1,8 @@
 """`aiconfigurator`: measured GPU kernel times of the package aiconfigurator-core, or of tables laid out like its own.
 
-Tables of dense layers, attention, experts and all-reduce become rows of the store, under the true device name, with
-backends `<framework>-<version>:<kernel>`. Times are milliseconds; sizes of messages are elements there and bytes here.
+Tables of dense layers, attention (latent too), gated recurrences, experts, their exchanges and all-reduce become rows of
+the store, under the true device name, with backends `<framework>-<version>:<kernel>`. Times become milliseconds; sizes
+of messages are elements there and bytes here.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ Names a system (h100_sxm ...) and a stack (vllm, sglang, trtllm). The version de
 calls current; nccl tables have versions of their own. Everything is read and checked before a row is written, and a
 second import changes nothing.
 
-Not imported: tables without a kind here (latent attention, linear attention ...) and those of wide expert
-parallelism, which hold whole modules, in part in microseconds.
+Not imported: tables without a kind here (sparse attention ...) and those of wide expert parallelism that hold whole
+modules.
 """
 
 
@@ -40,8 +41,9 @@ def _options() -> tuple[click.Option, ...]:
             ["--table"],
             multiple=True,
             metavar="NAME",
-            help="Only this table (repeatable): gemm, context_attention, generation_attention, moe, "
-            "custom_allreduce, nccl.",
+            help="Only this table (repeatable): gemm, context_attention, generation_attention, context_mla, "
+            "generation_mla, mla_bmm, gdn_scan, gdn_step, gdn_conv, mamba2_conv, moe, moe_a2a_dispatch, "
+            "moe_a2a_combine, deepep_ll_dispatch, deepep_ll_combine, custom_allreduce, nccl.",
         ),
         click.Option(
             ["--systems-dir"], metavar="PATH", help="A folder of systems in place of the package's."

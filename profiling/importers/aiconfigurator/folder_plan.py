@@ -25,13 +25,13 @@ def plan_folder(folder: str, choice: Choice) -> Plan:
     root = Path(folder)
     known = tables()
     chosen = choice.tables(known)
-    found = {path: _table(path, known) for path in _files(root)}
-    if not any(table in chosen for table in found.values()):
+    found = {path: _tables(path, known) for path in _files(root)}
+    if not any(table in chosen for tables_of in found.values() for table in tables_of):
         raise ServingSimError(
             f"none of {len(found)} files is a table of {', '.join(table.name for table in chosen)}",
             code="E_NOT_FOUND",
             path=folder,
-            known="tables with a column gemm_dtype, attn_dtype, moe_dtype, nccl_dtype or allreduce_dtype",
+            known=f"tables with a column {', '.join(sorted({of.mark or of.texts[0] for of in known.values()}))}",
             hint="name the folder of the tables with --data-dir",
         )
     return Plan(
@@ -39,14 +39,12 @@ def plan_folder(folder: str, choice: Choice) -> Plan:
         tables=tuple(
             TableSource(table, files)
             for table in chosen
-            if (files := tuple(_file(root, path, table) for path, of in found.items() if of is table))
+            if (files := tuple(_file(root, path, table) for path, of in found.items() if table in of))
         ),
         stack=choice.stack,
         version=choice.version,
         device=choice.device_name,
-        not_imported={
-            _shown(root, path): "no kind of this store" for path, table in found.items() if table is None
-        },
+        not_imported={_shown(root, path): "no kind of this store" for path, of in found.items() if not of},
     )
 
 
@@ -64,16 +62,14 @@ def _files(root: Path) -> list[Path]:
     return files
 
 
-def _table(path: Path, known: Mapping[str, Table]) -> Table | None:
-    """By the dtype column, which every table has under another name, and the operation; else by the file's name."""
+def _tables(path: Path, known: Mapping[str, Table]) -> list[Table]:
+    """By the column that marks it and the operation; else by the file's name. Several tables may read one file."""
     there = column_names(path)
     operation = first_text(path, "op_name") if "op_name" in there else ""
-    for table in known.values():
-        if table.texts[0] in there and (table.libraries or operation in table.operations):
-            return table
+    if reading := [table for table in known.values() if table.reads(there, operation)]:
+        return reading
     stem = path.name.partition(".")[0].rpartition("__")[2]
-    named = [table for table in known.values() if stem in table.stems and not operation]
-    return named[0] if named else None
+    return [table for table in known.values() if stem in table.stems and not operation]
 
 
 def _file(root: Path, path: Path, table: Table) -> SourceFile:

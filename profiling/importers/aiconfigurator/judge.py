@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 LONGEST_MS = 3.6e6
 """An hour: no kernel takes that long, so the column is in another unit."""
+UNITS = {1.0: "milliseconds", 1e-3: "microseconds"}
 LARGEST_WHOLE = 2.0**53
 """Above it a float64 no longer tells neighbouring integers apart."""
 MAX_REASONS = 20
@@ -61,14 +62,17 @@ class Judge:
         self.refuse(safe < least, f"{name} is below {least}")
         return np.floor(safe).astype(np.int64)
 
-    def latency_ms(self) -> FloatArray:
+    def time_ms(self, column: str, unit_ms: float) -> FloatArray:
         """The time; rows without a finite one above zero are refused."""
-        values = self.columns.numbers["latency"]
-        self.refuse(~np.isfinite(values), "latency is missing or not a finite number")
-        self.refuse(values == 0, "latency is zero")
-        self.refuse(values < 0, "latency is negative")
-        self.refuse(values > LONGEST_MS, "latency is over an hour: the column is not in milliseconds")
-        return values
+        values = self.columns.numbers[column]
+        self.refuse(~np.isfinite(values), f"{column} is missing or not a finite number")
+        self.refuse(values == 0, f"{column} is zero")
+        self.refuse(values < 0, f"{column} is negative")
+        self.refuse(
+            values * unit_ms > LONGEST_MS,
+            f"{column} is over an hour: the column is not in {UNITS.get(unit_ms, 'its unit')}",
+        )
+        return values * unit_ms
 
     def refused(self) -> dict[str, RowGroup]:
         """Refused rows by reason, the most frequent first."""

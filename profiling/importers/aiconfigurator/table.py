@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -28,13 +28,20 @@ class Table:
         kind: The kind that its rows become.
         family: The folder of the system that it lies in.
         stems: File names without ending.
-        numbers: Columns of numbers that it has to have, besides `latency`.
+        numbers: Columns of numbers that it has to have, besides its times.
         texts: Columns of texts that it has to have.
         optional_numbers: Columns of numbers that may be absent, with the value that then holds.
-        operations: Values of `op_name` that belong to the kind; rows of others are counted, not taken.
+        operations: Values of `operation_column` that belong to the kind; rows of others are counted, not taken.
         args: Args fields from the columns; refuses rows.
         grows_with: Args fields along which a kernel has more to do.
         libraries: Where the rows belong to a communication library and not to a stack: its folders.
+        operation_column: Which column says what a row is; with another than `op_name`, several tables read one file.
+        op_names: Values of `op_name` in its files, where `operations` are those of another column.
+        mark: The column that only its files have, for folders of loose tables; the first of the texts by default.
+        time_column: The column of times.
+        time_unit_ms: What one is in that column.
+        kernel_column: The column that names the kernel, the last part of a backend.
+        kernel_prefix: Before it, where another table has rows of the same kernel and shapes.
     """
 
     name: str
@@ -48,6 +55,19 @@ class Table:
     optional_numbers: Mapping[str, float] = field(default_factory=dict)
     grows_with: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
+    operation_column: str = "op_name"
+    op_names: frozenset[str] = frozenset()
+    mark: str = ""
+    time_column: str = "latency"
+    time_unit_ms: float = 1.0
+    kernel_column: str = "kernel_source"
+    kernel_prefix: str = ""
+
+    def reads(self, columns: Collection[str], op_name: str) -> bool:
+        """Whether a loose file with these columns, whose first row is of that operation, is one of its files."""
+        if (self.mark or self.texts[0]) not in columns:
+            return False
+        return bool(self.libraries) or op_name in (self.op_names or self.operations)
 
     def folders(self, stack: str) -> tuple[str, ...]:
         """The folders of the family that may hold the rows for a stack."""

@@ -76,7 +76,7 @@ def take(source: TableSource, plan: Plan) -> Taken:
     everything = read(source, plan)
     columns, others = _operations(source, everything)
     judge = Judge(columns)
-    time_ms = judge.latency_ms()
+    time_ms = judge.time_ms(source.table.time_column, source.table.time_unit_ms)
     args = source.table.args(judge)
     device, backend = _device(judge), _backend(judge, source)
     _refuse_out_of_range(judge, kind, args)
@@ -137,12 +137,12 @@ def _codes(values: IntArray | Text) -> IntArray:
 def _wanted(source: TableSource, file: SourceFile, plan: Plan) -> Wanted:
     table = source.table
     return Wanted(
-        numbers=(*table.numbers, "latency"),
+        numbers=(*table.numbers, table.time_column),
         texts=table.texts,
         optional_numbers=table.optional_numbers,
         optional_texts={
-            "op_name": min(table.operations),
-            "kernel_source": "default",
+            table.operation_column: min(table.operations),
+            table.kernel_column: "default",
             "device": plan.device,
             "framework": source.framework or plan.stack,
             "version": file.version or plan.version,
@@ -152,7 +152,7 @@ def _wanted(source: TableSource, file: SourceFile, plan: Plan) -> Wanted:
 
 def _operations(source: TableSource, columns: Columns) -> tuple[Columns, dict[str, int]]:
     """The rows of the table's own operations, and how many others there are."""
-    operation = columns.texts["op_name"]
+    operation = columns.texts[source.table.operation_column]
     own = np.array([name in source.table.operations for name in operation.names])[operation.codes]
     others = operation.take(~own)
     counts = np.bincount(others.codes, minlength=len(operation.names))
@@ -169,7 +169,8 @@ def _device(judge: Judge) -> Text:
 
 def _backend(judge: Judge, source: TableSource) -> Text:
     """`<framework>-<version>:<kernel>`, with what the rows say where the source does not."""
-    kernel = _name(judge, "kernel_source").map(lambda name: name or "default")
+    prefix = source.table.kernel_prefix
+    kernel = _name(judge, source.table.kernel_column).map(lambda name: prefix + (name or "default"))
     framework, version = _name(judge, "framework"), _name(judge, "version")
     if source.framework:
         label = f"{source.framework}-{source.version}"

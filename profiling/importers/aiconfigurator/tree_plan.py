@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from profiling.importers.aiconfigurator.systems_tree import SystemsTree
 
 QUERY_VERSIONS = "query_versions.yaml"
-WIDE_EP = "wide expert parallelism: whole modules, in part in microseconds"
+WIDE_EP = "wide expert parallelism: whole modules, or modes whose dtype the table does not say"
 NO_KIND = "no kind of this store"
 
 

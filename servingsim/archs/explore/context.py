@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,6 +27,18 @@ class Reading:
     traits: Traits
     num_layers: int = 0
     unknown: list[str] = field(default_factory=list)
+
+    def at(self, layer: int) -> Reading:
+        """The reading of one layer: `per_layer_config` says what differs there."""
+        listed = self.fields.part("per_layer_config")
+        if listed is None:
+            return self
+        own = next(
+            (value for name, value in listed.data.items() if name.isdecimal() and int(name) == layer), None
+        )
+        # Where layers are listed one by one, the type's rules for a kind of layer are already in the list.
+        data = {**self.fields.data, "global_head_dim": None, "num_global_key_value_heads": None}
+        return replace(self, fields=self.fields.over({**data, **(own if isinstance(own, dict) else {})}))
 
     def trait(self, name: str) -> bool:
         """A trait: the type's constant, or the field that decides it; unsaid for an unknown type is named."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from servingsim.archs.explore.names import NAMES
 from servingsim.errors import ServingSimError
 from servingsim.validation import shown
 
@@ -12,64 +13,6 @@ if TYPE_CHECKING:
 
 MAX_SIZE = 2**24
 """No width, count or window of a model comes near it: more is a damaged file."""
-
-NAMES: dict[str, tuple[str, ...]] = {
-    "hidden_size": ("hidden_size", "n_embd", "d_model", "model_dim"),
-    "num_layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers"),
-    "num_heads": ("num_attention_heads", "n_head", "n_heads", "num_heads"),
-    "num_kv_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"),
-    "head_dim": ("head_dim", "attention_head_dim", "kv_channels"),
-    "intermediate_size": ("intermediate_size", "ffn_hidden_size", "n_inner", "ffn_dim", "inner_dim"),
-    "vocab_size": ("vocab_size", "padded_vocab_size"),
-    "max_positions": (
-        "max_position_embeddings",
-        "n_positions",
-        "max_seq_len",
-        "seq_length",
-        "max_sequence_length",
-    ),
-    "activation": (
-        "hidden_act",
-        "hidden_activation",
-        "activation_function",
-        "hidden_activate_fn",
-        "mlp_hidden_act",
-    ),
-    "num_experts": (
-        "num_experts",
-        "num_local_experts",
-        "n_routed_experts",
-        "moe_num_experts",
-        "num_moe_experts",
-        "ffn_num_experts",
-    ),
-    "top_k": (
-        "num_experts_per_tok",
-        "num_experts_per_token",
-        "experts_per_token",
-        "moe_topk",
-        "moe_k",
-        "moe_top_k",
-        "top_k_experts",
-    ),
-    "expert_size": ("moe_intermediate_size", "expert_ffn_hidden_size", "moe_ffn_hidden_size"),
-    "num_shared": ("n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts"),
-    "shared_size": (
-        "shared_expert_intermediate_size",
-        "moe_shared_expert_intermediate_size",
-        "shared_intermediate_size",
-        "share_expert_dim",
-    ),
-    "first_dense": ("first_k_dense_replace", "num_dense_layers", "n_dense_layers", "moe_layer_start_index"),
-    "mamba_num_heads": ("mamba_num_heads", "mamba_n_heads"),
-    "mamba_head_dim": ("mamba_head_dim", "mamba_d_head", "mamba_headdim"),
-    "mamba_groups": ("n_groups", "mamba_n_groups", "mamba_ngroups"),
-    "mamba_state": ("ssm_state_size", "mamba_d_state", "state_size"),
-    "mamba_conv": ("conv_kernel", "mamba_d_conv"),
-    "mamba_conv_bias": ("use_conv_bias", "mamba_conv_bias"),
-    "window": ("sliding_window", "sliding_window_size", "attention_window_size"),
-}
-"""Meaning to the names that configs have for it, the usual one first."""
 
 
 class Fields:
@@ -85,6 +28,7 @@ class Fields:
         self.data = data
         self.where = where
         self.defaults = defaults
+        self.read: set[str] = set()
 
     def names(self, meaning: str) -> tuple[str, ...]:
         """The names of a field."""
@@ -93,9 +37,10 @@ class Fields:
     def value(self, meaning: str) -> Any:  # noqa: ANN401 - any JSON
         """The field's value under any of its names, then the type's default; None where nothing is said."""
         names = self.names(meaning)
-        given = {name: self.data[name] for name in names if self.data.get(name) is not None}
-        if given:
-            return next(iter(given.values()))
+        self.read.update(names)
+        given = next((self.data[name] for name in names if self.data.get(name) is not None), None)
+        if given is not None:
+            return given
         if any(name in self.data for name in names):
             return None
         return next((self.defaults[name] for name in names if self.defaults.get(name) is not None), None)
@@ -116,10 +61,20 @@ class Fields:
         found = self.value(meaning)
         if found is None:
             return None
+        if isinstance(found, list) and found and all(each == found[0] for each in found):
+            found = found[0]
         if isinstance(found, float) and found.is_integer():
             found = int(found)
         if not isinstance(found, int) or isinstance(found, bool) or not least <= found <= most:
             raise self.refusal(meaning, shown(found), known=f"a whole number from {least} to {most}")
+        return found
+
+    def entry(self, meaning: str, index: int, length: int) -> int:
+        """One whole number of a list that has one for each layer."""
+        listed = self.items(meaning, length) or []
+        found = listed[index]
+        if not isinstance(found, int) or isinstance(found, bool) or not 1 <= found <= MAX_SIZE:
+            raise self.refusal(meaning, shown(found), known=f"whole numbers from 1 to {MAX_SIZE}")
         return found
 
     def agreeing_size(self, meaning: str) -> int | None:
@@ -166,6 +121,12 @@ class Fields:
         if not isinstance(found, dict):
             raise self.refusal(meaning, shown(found), known="an object")
         return Fields(found, where=f"{self.where} {meaning}", defaults=self.defaults.get(meaning) or {})
+
+    def over(self, data: Mapping[str, Any]) -> Fields:
+        """The same with other data: what is read there counts as read here."""
+        other = Fields(data, where=self.where, defaults=self.defaults)
+        other.read = self.read
+        return other
 
     def refusal(self, meaning: str, said: str, *, known: str = "") -> ServingSimError:
         """An error that names the field as the config calls it."""

@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from servingsim.archs.explore.context import Reading
 
 
-def latent_attention(reading: Reading) -> LatentAttention:
-    """MLA, with the sparse indexer where `index_topk` says so."""
+def latent_attention(reading: Reading, layer: int) -> LatentAttention:
+    """MLA, with the sparse indexer where `index_topk` says so; a layer may take another's choice of keys."""
     fields = reading.fields
     topk = fields.optional_size("index_topk") or 0
+    kinds = fields.items("indexer_types", reading.num_layers) if topk else None
+    own = topk and (kinds is None or kinds[layer] != "shared")
     return LatentAttention(
         num_heads=fields.size("num_heads"),
         q_lora_rank=fields.optional_size("q_lora_rank") or 0,
@@ -22,8 +24,8 @@ def latent_attention(reading: Reading) -> LatentAttention:
         qk_nope_head_dim=fields.size("qk_nope_head_dim"),
         qk_rope_head_dim=fields.size("qk_rope_head_dim"),
         v_head_dim=fields.size("v_head_dim"),
-        index_heads=fields.size("index_n_heads") if topk else 0,
-        index_head_dim=fields.size("index_head_dim") if topk else 0,
+        index_heads=fields.size("index_n_heads") if own else 0,
+        index_head_dim=fields.size("index_head_dim") if own else 0,
         index_topk=topk,
         bias=fields.flag("attention_bias"),
     )
@@ -50,15 +52,17 @@ def linear_attention(reading: Reading) -> LinearAttention:
 def mamba2(reading: Reading) -> Mamba2:
     """State-space duality: heads, their width, the state."""
     fields = reading.fields
-    heads, groups = fields.size("mamba_num_heads"), fields.size("mamba_groups")
+    pure = reading.model_type == "mamba2"
+    heads = fields.size("num_heads" if pure else "mamba_num_heads")
+    groups = fields.size("mamba_groups")
     if heads % groups:
         raise ServingSimError(f"{heads} mamba heads are no multiple of {groups} groups", path=fields.where)
     return Mamba2(
         num_heads=heads,
-        head_dim=fields.size("mamba_head_dim"),
+        head_dim=fields.size("head_dim" if pure else "mamba_head_dim"),
         state_size=fields.size("mamba_state"),
         num_groups=groups,
         conv_width=fields.size("mamba_conv"),
         conv_bias=fields.flag("mamba_conv_bias", default=True),
-        proj_bias=fields.flag("mamba_proj_bias"),
+        proj_bias=fields.flag("use_bias" if pure else "mamba_proj_bias"),
     )

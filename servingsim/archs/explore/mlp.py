@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from servingsim.archs.explore.softmax import shares_kv
 from servingsim.archs.model_facts import Activation, DenseMlp, MoeMlp
 from servingsim.errors import ServingSimError
 
@@ -38,17 +39,35 @@ def activation(reading: Reading) -> Activation:
     return ACTIVATIONS[said]
 
 
-def dense_mlp(reading: Reading, width: int | None = None) -> DenseMlp:
-    """An MLP of the model's (or the given) width."""
+def dense_mlp(reading: Reading, layer: int) -> DenseMlp:
+    """The MLP of a layer without experts."""
     return DenseMlp(
-        intermediate_size=width or reading.fields.size("intermediate_size"),
+        intermediate_size=dense_width(reading, layer),
         gated=reading.traits.gated,
         activation=activation(reading),
         bias=reading.trait("mlp_bias"),
     )
 
 
-def moe_mlp(reading: Reading) -> MoeMlp:
+def dense_width(reading: Reading, layer: int) -> int:
+    """Stated (for all layers or each), or so many hidden sizes where the type's own code says so."""
+    fields, traits = reading.fields, reading.traits
+    listed = fields.value("intermediate_size")
+    if isinstance(listed, list) and traits.dense_width == "intermediate_size":
+        return fields.entry("intermediate_size", layer, reading.num_layers)
+    if traits.dense_width != "intermediate_size" and fields.value(traits.dense_width):
+        return fields.size(traits.dense_width)
+    if listed is None and traits.mlp_multiple:
+        return fields.size("hidden_size") * (
+            fields.optional_size("expansion_ratio", least=1) or traits.mlp_multiple
+        )
+    if fields.flag("use_double_wide_mlp") and shares_kv(reading, layer):
+        return 2 * fields.size("intermediate_size")
+    # The first Qwen counts gate and up together.
+    return fields.size("intermediate_size") // (2 if reading.model_type == "qwen" else 1)
+
+
+def moe_mlp(reading: Reading, layer: int) -> MoeMlp:
     """Routed experts; their width is never taken from `intermediate_size` unless the type says so."""
     fields, traits = reading.fields, reading.traits
     experts, top_k = fields.size("num_experts", most=2**16), fields.size("top_k", most=2**16)
@@ -67,7 +86,7 @@ def moe_mlp(reading: Reading) -> MoeMlp:
         router_bias=reading.trait("router_bias"),
         correction_bias=reading.trait("correction_bias"),
         latent_size=fields.optional_size("moe_latent_size") or 0,
-        parallel_dense=dense_mlp(reading) if fields.flag("enable_moe_block") else None,
+        parallel_dense=dense_mlp(reading, layer) if fields.flag("enable_moe_block") else None,
     )
 
 

@@ -76,12 +76,15 @@ def mixer_parameters(mixer: object, hidden: int) -> int:
 @mixer_parameters.register
 def _softmax(mixer: SoftmaxAttention, hidden: int) -> int:
     q = mixer.num_heads * mixer.head_dim * (2 if mixer.output_gate else 1)
-    k = mixer.num_kv_heads * mixer.head_dim
-    v = 0 if mixer.k_is_v else mixer.num_kv_heads * mixer.v_head_dim
+    k = 0 if mixer.kv_shared else mixer.num_kv_heads * mixer.head_dim
+    v = 0 if mixer.k_is_v or mixer.kv_shared else mixer.num_kv_heads * mixer.v_head_dim
     o = mixer.num_heads * mixer.v_head_dim
     biases = (q + k + v) * mixer.qkv_bias + hidden * mixer.o_bias
     return (
-        hidden * (q + k + v + o) + biases + 2 * mixer.head_dim * mixer.qk_norm + mixer.num_heads * mixer.sinks
+        hidden * (q + k + v + o)
+        + biases
+        + (1 if mixer.kv_shared else 2) * mixer.head_dim * mixer.qk_norm
+        + mixer.num_heads * mixer.sinks
     )
 
 
@@ -101,7 +104,7 @@ def _indexer(mixer: LatentAttention, hidden: int) -> int:
     """Query up, key down with its LayerNorm, and a weight a head."""
     size = mixer.index_heads * mixer.index_head_dim
     key = hidden * mixer.index_head_dim + 2 * mixer.index_head_dim
-    return (mixer.q_lora_rank * size + key + hidden * mixer.index_heads) if mixer.index_topk else 0
+    return (mixer.q_lora_rank * size + key + hidden * mixer.index_heads) if mixer.index_heads else 0
 
 
 @mixer_parameters.register

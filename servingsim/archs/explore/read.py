@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from servingsim.archs.explore.classes import Layer, layer_classes
+from servingsim.archs.explore.classes import layer_classes
 from servingsim.archs.explore.context import Reading
 from servingsim.archs.explore.defaults import type_defaults
-from servingsim.archs.explore.extras import layer_extra, norms_of, outside_parameters
+from servingsim.archs.explore.extras import outside_parameters
 from servingsim.archs.explore.fields import Fields
-from servingsim.archs.explore.latent import latent_attention, linear_attention, mamba2
-from servingsim.archs.explore.layout import mixer_types, sparse_layers
-from servingsim.archs.explore.mlp import dense_mlp, moe_mlp
+from servingsim.archs.explore.flatten import plain
+from servingsim.archs.explore.layers import num_layers, read_layers
+from servingsim.archs.explore.model_types import TRAITS
 from servingsim.archs.explore.quantisation import quantisation
-from servingsim.archs.explore.softmax import softmax_attention
 from servingsim.archs.explore.text_model import TextModel, text_model
-from servingsim.archs.explore.traits import TRAITS, UNKNOWN
+from servingsim.archs.explore.traits import UNKNOWN
+from servingsim.archs.explore.unread import unread_fields
 from servingsim.archs.hf_config import DTYPES, json_object
 from servingsim.archs.model_facts import LatentAttention, LinearAttention, Mamba2, ModelFacts, MoeMlp
 from servingsim.errors import ServingSimError
@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from servingsim.archs.model_facts import LayerClass, Mixer, Mlp
+    from servingsim.archs.model_facts import LayerClass
     from servingsim.timing.contract import Dtype
 
-MAX_LAYERS = 2**12
 QUANT_FILE = "hf_quant_config.json"
 
 
@@ -62,23 +61,27 @@ def model_facts(
     found = text_model(data, where)
     reading = _reading(found, where)
     fields = reading.fields
-    reading.num_layers = _num_layers(reading)
+    reading.num_layers = num_layers(reading)
     hidden_size, vocab_size = fields.size("hidden_size"), fields.size("vocab_size")
     own_dtype = dtype or _dtype(found, reading.traits.defaults, where)
     quantised = found.outer.get("quantization_config") or found.data.get("quantization_config")
     quant = quantisation(quantised, hf_quant, dtype=own_dtype, where=where)
     if quant.stand_in:
         reading.unknown.append(f"{quant.stand_in} has no dtype here, {quant.gemm_dtype} stands for it")
-    layers = layer_classes(_layers(reading))
+    layers = layer_classes(read_layers(reading))
     positions = fields.optional_size("max_positions", most=2**32)
     if not positions:
         reading.miss("max_positions")
+    tied = _tied(found, reading)
+    outside = outside_parameters(reading)
+    if not reading.traits.known:
+        reading.unknown += [each for each in ("gated", unread_fields(reading)) if each]
     return ModelFacts(
         model_type=reading.model_type,
         family=_family(layers),
         hidden_size=hidden_size,
         vocab_size=vocab_size,
-        tied_embeddings=_tied(found, reading),
+        tied_embeddings=tied,
         max_positions=positions or 0,
         dtype=own_dtype,
         gemm_dtype=quant.gemm_dtype,
@@ -88,7 +91,7 @@ def model_facts(
         norm=reading.traits.norm,
         lm_head_bias=reading.trait("lm_head_bias") if reading.traits.known else fields.flag("lm_head_bias"),
         norm_bias=reading.traits.norm_bias,
-        outside_parameters=outside_parameters(reading),
+        outside_parameters=outside,
         unquantised=quant.unquantised,
         text_of=found.text_of,
         left_out=found.left_out,
@@ -106,55 +109,7 @@ def _reading(found: TextModel, where: str) -> Reading:
     nested = bool(found.text_of)
     traits = TRAITS.get(model_type, UNKNOWN)
     defaults = {**type_defaults(traits.like or model_type, nested=nested), **traits.defaults}
-    return Reading(model_type, Fields(found.data, where=where, defaults=defaults), traits)
-
-
-def _num_layers(reading: Reading) -> int:
-    """Stated, or the length of the pattern that lists them."""
-    pattern = reading.fields.text("hybrid_override_pattern")
-    if pattern:
-        return len(pattern)
-    return reading.fields.size("num_layers", most=MAX_LAYERS)
-
-
-def _layers(reading: Reading) -> list[Layer]:
-    types, sparse = mixer_types(reading), sparse_layers(reading)
-    return [
-        _layer(reading, index, layer_type, routed=routed)
-        for index, (layer_type, routed) in enumerate(zip(types, sparse, strict=True))
-    ]
-
-
-def _layer(reading: Reading, index: int, layer_type: str, *, routed: bool) -> Layer:
-    mixer: Mixer | None = None
-    mlp: Mlp | None = None
-    single = reading.traits.norms == 1
-    if layer_type in {"moe", "mlp"}:
-        mlp = moe_mlp(reading) if layer_type == "moe" else dense_mlp(reading)
-    else:
-        mixer = _mixer(reading, index, layer_type)
-        if not single:
-            mlp = (
-                moe_mlp(reading) if routed else dense_mlp(reading, _dense_width(reading, sparse_model=routed))
-            )
-    return Layer(mixer, mlp, norms_of(reading, mlp), layer_extra(reading, mixer, mlp))
-
-
-def _dense_width(reading: Reading, *, sparse_model: bool) -> int | None:
-    """llama4's dense layers have a width of their own."""
-    if reading.model_type == "llama4_text" and not sparse_model:
-        return reading.fields.optional_size("intermediate_size_mlp", least=1)
-    return None
-
-
-def _mixer(reading: Reading, index: int, layer_type: str) -> Mixer:
-    if layer_type == "linear_attention" and reading.fields.value("mamba_num_heads") is None:
-        return linear_attention(reading)
-    if layer_type in {"mamba", "linear_attention"}:
-        return mamba2(reading)
-    if reading.fields.value("kv_lora_rank"):
-        return latent_attention(reading)
-    return softmax_attention(reading, layer=index, layer_type=layer_type)
+    return Reading(model_type, Fields(plain(found.data), where=where, defaults=defaults), traits)
 
 
 def _family(layers: Sequence[LayerClass]) -> str:

@@ -121,7 +121,7 @@ def mixer_state(mixer: object, facts: ModelFacts, tp: int) -> tuple[float, int, 
 
 @mixer_state.register
 def _softmax(mixer: SoftmaxAttention, facts: ModelFacts, tp: int) -> tuple[float, int, float]:
-    heads = kv_heads_per_rank(mixer.num_kv_heads, tp)
+    heads = 0 if mixer.kv_shared else kv_heads_per_rank(mixer.num_kv_heads, tp)
     return heads * (mixer.head_dim + mixer.v_head_dim) * dtype_bytes(facts.kv_dtype), mixer.window_size, 0
 
 
@@ -129,8 +129,7 @@ def _softmax(mixer: SoftmaxAttention, facts: ModelFacts, tp: int) -> tuple[float
 def _latent(mixer: LatentAttention, facts: ModelFacts, tp: int) -> tuple[float, int, float]:
     """The latent and the rotated key, and the indexer's key; the heads are divided, what they share is not."""
     divided(mixer.num_heads, tp, "num_attention_heads")
-    indexed = mixer.index_head_dim if mixer.index_topk else 0
-    width = mixer.kv_lora_rank + mixer.qk_rope_head_dim + indexed
+    width = mixer.kv_lora_rank + mixer.qk_rope_head_dim + mixer.index_head_dim
     return width * dtype_bytes(facts.kv_dtype), 0, 0
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from servingsim.errors import ServingSimError
-from servingsim.validation import shown
+from servingsim.archs.explore.refusals import refuse_no_decoder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +23,6 @@ TOWERS = {
 }
 MTP_FIELDS = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers", "num_mtp_modules")
 """How configs count the layers that predict tokens beyond the next; they are no part of the decoder."""
-ENCODER_FIELDS = ("is_encoder_decoder", "encoder_layers", "num_encoder_layers", "encoder_attention_heads")
 MAX_DEPTH = 4
 
 
@@ -60,7 +58,8 @@ def text_model(data: Mapping[str, Any], where: str) -> TextModel:
             break
         inner = part
         towers += _towers(inner)
-    _refuse_no_decoder(inner, where)
+    refuse_no_decoder(data, where)
+    refuse_no_decoder(inner, where)
     nested = inner is not data
     return TextModel(
         data=inner,
@@ -80,40 +79,3 @@ def _mtp(data: Mapping[str, Any]) -> list[str]:
         (each for each in counts if isinstance(each, int) and not isinstance(each, bool) and each > 0), 0
     )
     return [f"{found} multi-token-prediction layer{'s' if found > 1 else ''}"] if found else []
-
-
-def _refuse_no_decoder(data: Mapping[str, Any], where: str) -> None:
-    said = next((name for name in ENCODER_FIELDS if data.get(name)), None)
-    if said:
-        raise ServingSimError(
-            f"model_type {shown(data.get('model_type'))} with {said} {shown(data[said])} has an encoder",
-            known="decoder-only models: causal language models, and the text model of several towers",
-            path=where,
-        )
-    names = data.get("architectures")
-    if isinstance(names, list):
-        _refuse_head(names, data, where)
-
-
-def _refuse_head(names: list[Any], data: Mapping[str, Any], where: str) -> None:
-    heads = ("ForMaskedLM", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
-    bad = [each for each in names if isinstance(each, str) and each.endswith(heads)]
-    if bad and data.get("model_type") in ENCODERS:
-        raise ServingSimError(
-            f"architectures {shown(bad)} is an encoder", known="decoder-only models", path=where
-        )
-
-
-ENCODERS = frozenset(
-    (
-        "bert",
-        "roberta",
-        "deberta",
-        "deberta-v2",
-        "electra",
-        "albert",
-        "distilbert",
-        "xlm-roberta",
-        "modernbert",
-    )
-)

@@ -21,6 +21,7 @@ from servingsim.cluster.state import (
 )
 from servingsim.sim.loop.state import (
     COUNTERS,
+    END,
     GAP_BINS_PER_OCTAVE,
     GAP_OCTAVES,
     LOG_COLUMNS,
@@ -95,6 +96,8 @@ def new_simulation(
     count, stages, most = len(settings), max(each.stages for each in settings), workers.running.shape[1]
     counters = np.zeros(COUNTERS, dtype=np.int64)
     counters[NUM_OPEN], counters[SEED] = len(requests.ints), seed
+    lanes_ms = np.zeros((count, stages, 2))
+    lanes_ms[:, :, END] = np.inf
     rows = log.iterations * 8 + count * stages * most if log.requests and log.iterations else 0
     return Simulation(
         requests=requests,
@@ -102,28 +105,16 @@ def new_simulation(
         cluster=_cluster(pools, count, len(requests.ints)),
         prices=prices,
         visits=Visits(
-            *(
-                np.zeros(table.shape)
-                for table in (
-                    prices.token_ms,
-                    prices.sample_ms,
-                    prices.context_ms,
-                    prices.decode_ms,
-                    prices.prefill_ms,
-                )
-            )
+            *(np.zeros(table.shape) for table in (prices.count_ms, prices.decode_ms, prices.prefill_ms))
         ),
         counters=counters,
         clock_ms=np.zeros(1),
         batch=np.zeros((count, stages, most, 2), dtype=np.int32),
         batch_size=np.zeros((count, stages), dtype=np.int64),
-        batch_end_ms=np.full((count, stages), np.inf),
-        stage_free_ms=np.zeros((count, stages)),
-        ready=np.zeros(count, dtype=np.int64),
+        lanes_ms=lanes_ms,
         sums=np.zeros((count, SUM_COLUMNS)),
         gaps=np.zeros(GAP_BINS_PER_OCTAVE * GAP_OCTAVES, dtype=np.int64),
-        log_ms=np.zeros((log.iterations, 2)),
-        log_ints=np.zeros((log.iterations, LOG_COLUMNS), dtype=np.int64),
+        log=np.zeros((log.iterations, LOG_COLUMNS)),
         log_rows=np.zeros((rows, 2), dtype=np.int32),
     )
 
@@ -139,6 +130,4 @@ def _cluster(pools: Sequence[PoolSettings], num_workers: int, num_requests: int)
         links[index, LATENCY_MS], links[index, MS_PER_TOKEN] = pool.link_latency_ms, pool.link_ms_per_token
         first += pool.replicas
     moving = num_requests if any(pool.next_pool is not None for pool in pools) else 0
-    return Cluster(
-        rows, links, np.zeros(num_workers), np.zeros(moving), np.zeros(moving, dtype=np.int32)
-    )
+    return Cluster(rows, links, np.zeros(num_workers), np.zeros((moving, 2)))

@@ -12,10 +12,13 @@ from servingsim.sim.loop.pricing import price
 from servingsim.sim.loop.state import (
     ACCEPTANCE,
     BUSY_MS,
+    END,
     GAP_BINS_PER_OCTAVE,
     GAP_OCTAVES,
     ITERATIONS,
     KV_BLOCK_MS,
+    LOG_BEGIN_MS,
+    LOG_END_MS,
     LOG_KV_BLOCKS,
     LOG_PREFILLS,
     LOG_REQUESTS,
@@ -29,6 +32,7 @@ from servingsim.sim.loop.state import (
     NUM_OPEN,
     RUNNING_MS,
     SEED,
+    STAGE_FREE,
     STAGE_SHARE,
     STAGE_TOKEN_MS,
     WAITING_MS,
@@ -83,10 +87,10 @@ def make_plan(sim: Simulation, worker: int) -> int:
 def begin(sim: Simulation, worker: int) -> bool:
     """Begin an iteration where the worker is free and has work; whether it did."""
     now_ms, stages = sim.clock_ms[0], int(sim.workers.ints[worker, STAGES])
-    if sim.stage_free_ms[worker, 0] > now_ms:
+    if sim.lanes_ms[worker, 0, STAGE_FREE] > now_ms:
         return False
     lane = 0
-    while lane < stages and sim.batch_end_ms[worker, lane] != math.inf:
+    while lane < stages and sim.lanes_ms[worker, lane, END] != math.inf:
         lane += 1
     if lane == stages:
         return False
@@ -98,15 +102,15 @@ def begin(sim: Simulation, worker: int) -> bool:
     host = sim.prices.host[int(sim.workers.ints[worker, POOL])]
     if stages == 1:
         end_ms = now_ms + (kernel_ms + host_ms)
-        sim.stage_free_ms[worker, 0] = end_ms
+        sim.lanes_ms[worker, 0, STAGE_FREE] = end_ms
     else:
         end_ms = now_ms
         for stage in range(stages):
-            free_ms = max(end_ms, sim.stage_free_ms[worker, stage])
+            free_ms = max(end_ms, sim.lanes_ms[worker, stage, STAGE_FREE])
             end_ms = free_ms + (kernel_ms * host[STAGE_SHARE] + host_ms + tokens * host[STAGE_TOKEN_MS])
-            sim.stage_free_ms[worker, stage] = end_ms
-    sim.batch_end_ms[worker, lane] = end_ms
-    _account(sim, worker, sim.stage_free_ms[worker, 0] - now_ms)
+            sim.lanes_ms[worker, stage, STAGE_FREE] = end_ms
+    sim.lanes_ms[worker, lane, END] = end_ms
+    _account(sim, worker, sim.lanes_ms[worker, 0, STAGE_FREE] - now_ms)
     _log(sim, worker, count, prefills, tokens, now_ms, end_ms)
     return True
 
@@ -116,7 +120,7 @@ def end(sim: Simulation, worker: int, lane: int) -> None:
     """End an iteration: its tokens are in the KV cache, and every request that was complete gets its next token."""
     ints, times_ms = sim.requests.ints, sim.requests.times_ms
     now_ms, batch = sim.clock_ms[0], sim.batch[worker, lane]
-    sim.batch_end_ms[worker, lane] = math.inf
+    sim.lanes_ms[worker, lane, END] = math.inf
     hands_over = sim.cluster.pools[sim.workers.ints[worker, POOL], NEXT_POOL] != NONE
     last_gap_ms, last_bin = -1.0, 0
     for index in range(sim.batch_size[worker, lane]):
@@ -160,7 +164,9 @@ def accepted(sim: Simulation, worker: int, request: int, drafts: int) -> int:
     The chance depends on the seed, the request and its length alone, so that it is the same in every order of events.
     """
     chance = sim.prices.host[int(sim.workers.ints[worker, POOL]), ACCEPTANCE]
-    value = (sim.counters[SEED] * 7919 + request * 104729 + sim.requests.ints[request, KNOWN] * 31) % 2147483647
+    value = (
+        sim.counters[SEED] * 7919 + request * 104729 + sim.requests.ints[request, KNOWN] * 31
+    ) % 2147483647
     for number in range(drafts):
         for _mix in range(3):
             value = (value * 48271 + 11) % 2147483647
@@ -231,14 +237,13 @@ def _account(sim: Simulation, worker: int, busy_ms: float) -> None:
 def _log(
     sim: Simulation, worker: int, count: int, prefills: int, tokens: int, begin_ms: float, end_ms: float
 ) -> None:
-    if len(sim.log_ms) == 0:
+    if len(sim.log) == 0:
         return
-    row, ints = sim.counters[LOGGED], sim.workers.ints[worker]
-    sim.log_ms[row, 0], sim.log_ms[row, 1] = begin_ms, end_ms
-    log = sim.log_ints[row]
-    log[LOG_WORKER], log[LOG_REQUESTS], log[LOG_PREFILLS], log[LOG_TOKENS] = worker, count, prefills, tokens
-    log[LOG_KV_BLOCKS] = ints[TOTAL_BLOCKS] - ints[FREE_BLOCKS]
-    log[LOG_RUNNING], log[LOG_WAITING] = ints[NUM_RUNNING], ints[NUM_WAITING]
+    row, ints = sim.log[sim.counters[LOGGED]], sim.workers.ints[worker]
+    row[LOG_BEGIN_MS], row[LOG_END_MS], row[LOG_WORKER] = begin_ms, end_ms, worker
+    row[LOG_REQUESTS], row[LOG_PREFILLS], row[LOG_TOKENS] = count, prefills, tokens
+    row[LOG_KV_BLOCKS] = ints[TOTAL_BLOCKS] - ints[FREE_BLOCKS]
+    row[LOG_RUNNING], row[LOG_WAITING] = ints[NUM_RUNNING], ints[NUM_WAITING]
     sim.counters[LOGGED] += 1
     if len(sim.log_rows) > 0:
         begin_row = sim.counters[LOGGED_ROWS]

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 
 from servingsim.compiled import compiled
 from servingsim.sim.loop.state import (
+    BATCH_AXIS,
+    CHUNK_AXIS,
+    CONTEXT_AXIS,
     DECODE_KEYS,
     EACH,
     EAGER_MS,
@@ -17,12 +20,17 @@ from servingsim.sim.loop.state import (
     GRAPH_MS,
     GROUP_FACTOR,
     HOST_MS,
+    KV_AXIS,
     NEW_TOKENS,
     NEXT_UP,
+    OF_CONTEXT,
+    OF_SAMPLES,
+    OF_TOKENS,
     PREFILL_KEYS,
     PREFILL_MODE,
     PREFILL_PAIRS,
     PREFILL_TOKENS,
+    PREFIX_AXIS,
     READING,
     REQUEST_MS,
     SAMPLED_TOKENS,
@@ -30,10 +38,9 @@ from servingsim.sim.loop.state import (
 from servingsim.workers.state import COMPUTED, DECODING, KNOWN, POOL, STATE
 
 if TYPE_CHECKING:
-    from servingsim.sim.loop.state import Simulation
+    from servingsim.sim.loop.state import Prices, Simulation, Visits
     from servingsim.timing.source import FloatArray
-
-CONTEXT_AXIS, BATCH_AXIS, KV_AXIS, CHUNK_AXIS, PREFIX_AXIS = range(5)
+    from servingsim.workers.state import Int32Array
 
 
 @compiled
@@ -42,11 +49,12 @@ def price(sim: Simulation, worker: int, count: int) -> tuple[float, float, int]:
     ints, plan = sim.requests.ints, sim.workers.plan
     pool = int(sim.workers.ints[worker, POOL])
     sums = sim.sums[worker]
-    tokens, sampled, prefills, decode_tokens, decode_keys = 0, 0, 0, 0, 0
+    tokens, sampled, prefills, decode_tokens, decode_keys, keys_of_all = 0, 0, 0, 0, 0, 0
     for index in range(count):
         request, new = plan[index, 0], int(plan[index, 1])
         tokens += new
         keys = int(ints[request, COMPUTED]) + new
+        keys_of_all += keys
         if ints[request, STATE] == DECODING:
             sampled += new
             decode_tokens += new
@@ -62,17 +70,17 @@ def price(sim: Simulation, worker: int, count: int) -> tuple[float, float, int]:
     sums[SAMPLED_TOKENS] += sampled
     sums[DECODE_KEYS] += decode_keys
     prices, visits = sim.prices, sim.visits
-    kernel_ms = prices.token_ms[pool, tokens] + prices.sample_ms[pool, sampled]
-    visits.token[pool, tokens] += 1.0
-    visits.sample[pool, sampled] += 1.0
-    if prices.counts[pool, CONTEXT_AXIS] > 0:
-        kernel_ms += _context_ms(sim, pool, count)
+    kernel_ms = prices.count_ms[pool, OF_TOKENS, tokens] + prices.count_ms[pool, OF_SAMPLES, sampled]
+    visits.count[pool, OF_TOKENS, tokens] += 1.0
+    visits.count[pool, OF_SAMPLES, sampled] += 1.0
+    if prices.points[pool, CONTEXT_AXIS] > 0:
+        kernel_ms += _context_ms(prices, visits, pool, keys_of_all)
     if decodes > 0:
-        kernel_ms += _decode_ms(sim, pool, decodes, decode_keys)
+        kernel_ms += _decode_ms(prices, visits, pool, decodes, decode_keys)
     if prefills > 0 and prices.modes[pool, PREFILL_MODE] == EACH:
-        kernel_ms += _prefill_each_ms(sim, pool, count, prefills)
+        kernel_ms += _prefill_each_ms(prices, visits, pool, ints, plan, count, prefills)
     elif prefills > 0:
-        kernel_ms += _prefill_together_ms(sim, pool, count, prefills)
+        kernel_ms += _prefill_together_ms(prices, visits, pool, ints, plan, count, prefills)
     host = prices.host[pool]
     graph = prefills == 0 and count <= host[GRAPH_MAX_SEQS]
     host_ms = (host[GRAPH_MS] if graph else host[EAGER_MS]) + count * host[REQUEST_MS]
@@ -102,74 +110,79 @@ def point(axis: FloatArray, points: int, value: float, reading: int) -> tuple[in
 
 
 @compiled
-def _context_ms(sim: Simulation, pool: int, count: int) -> float:
+def _context_ms(prices: Prices, visits: Visits, pool: int, keys: int) -> float:
     """What depends on the keys of all requests: a cache that is copied to grow."""
-    prices, keys = sim.prices, 0
-    for index in range(count):
-        keys += int(sim.requests.ints[sim.workers.plan[index, 0], COMPUTED]) + int(sim.workers.plan[index, 1])
-    points = prices.counts[pool, CONTEXT_AXIS]
-    low, upper = point(prices.context[pool], points, keys, prices.modes[pool, READING])
-    sim.visits.context[pool, low] += 1.0 - upper
-    time_ms = (1.0 - upper) * prices.context_ms[pool, low]
+    points = prices.points[pool, CONTEXT_AXIS]
+    low, upper = point(prices.axes[pool, CONTEXT_AXIS], points, keys, prices.modes[pool, READING])
+    visits.count[pool, OF_CONTEXT, low] += 1.0 - upper
+    time_ms = (1.0 - upper) * prices.count_ms[pool, OF_CONTEXT, low]
     if upper > 0.0:
-        sim.visits.context[pool, low + 1] += upper
-        time_ms += upper * prices.context_ms[pool, low + 1]
+        visits.count[pool, OF_CONTEXT, low + 1] += upper
+        time_ms += upper * prices.count_ms[pool, OF_CONTEXT, low + 1]
     return time_ms
 
 
 @compiled
-def _decode_ms(sim: Simulation, pool: int, decodes: int, keys: int) -> float:
+def _decode_ms(prices: Prices, visits: Visits, pool: int, decodes: int, keys: int) -> float:
     """Attention of the decode requests, by their number and mean length."""
-    prices, reading = sim.prices, sim.prices.modes[pool, READING]
+    reading = prices.modes[pool, READING]
     # A table that is read at the next point up is one over whole lengths.
     length = float(keys // decodes) if reading == NEXT_UP else keys / decodes
-    batch, batch_upper = point(prices.batch[pool], prices.counts[pool, BATCH_AXIS], decodes, reading)
-    kv, kv_upper = point(prices.kv[pool], prices.counts[pool, KV_AXIS], length, reading)
+    batch, batch_upper = point(
+        prices.axes[pool, BATCH_AXIS], prices.points[pool, BATCH_AXIS], decodes, reading
+    )
+    kv, kv_upper = point(prices.axes[pool, KV_AXIS], prices.points[pool, KV_AXIS], length, reading)
     time_ms = 0.0
     for step in range(2 if batch_upper > 0.0 else 1):
         share = batch_upper if step else 1.0 - batch_upper
         lower, upper = share * (1.0 - kv_upper), share * kv_upper
-        sim.visits.decode[pool, batch + step, kv] += lower
+        visits.decode[pool, batch + step, kv] += lower
         time_ms += lower * prices.decode_ms[pool, batch + step, kv]
         if upper > 0.0:
-            sim.visits.decode[pool, batch + step, kv + 1] += upper
+            visits.decode[pool, batch + step, kv + 1] += upper
             time_ms += upper * prices.decode_ms[pool, batch + step, kv + 1]
     return time_ms
 
 
 @compiled
-def _prefill_each_ms(sim: Simulation, pool: int, count: int, prefills: int) -> float:
+def _prefill_each_ms(
+    prices: Prices, visits: Visits, pool: int, ints: Int32Array, plan: Int32Array, count: int, prefills: int
+) -> float:
     """Attention of prefill chunks, each as its share of a launch of as many like itself."""
-    ints, plan = sim.requests.ints, sim.workers.plan
     time_ms = 0.0
     for index in range(count):
         request, new = plan[index, 0], plan[index, 1]
         if ints[request, STATE] != DECODING:
-            time_ms += _prefill_ms(sim, pool, prefills, new, ints[request, COMPUTED], 1.0 / prefills)
+            time_ms += _prefill_ms(
+                prices, visits, pool, prefills, new, ints[request, COMPUTED], 1.0 / prefills
+            )
     return time_ms
 
 
 @compiled
-def _prefill_together_ms(sim: Simulation, pool: int, count: int, prefills: int) -> float:
+def _prefill_together_ms(
+    prices: Prices, visits: Visits, pool: int, ints: Int32Array, plan: Int32Array, count: int, prefills: int
+) -> float:
     """Attention of prefill chunks as one launch: prefixes summed, the root of the chunks' summed squares as its chunk."""
-    ints, plan = sim.requests.ints, sim.workers.plan
     squares, prefix = 0, 0
     for index in range(count):
         request, new = plan[index, 0], int(plan[index, 1])
         if ints[request, STATE] != DECODING:
             squares += new * new
             prefix += int(ints[request, COMPUTED])
-    factor = sim.prices.host[pool, GROUP_FACTOR] if prefills > 1 else 1.0
-    return _prefill_ms(sim, pool, 1, round(float(squares) ** 0.5), prefix, factor)
+    factor = prices.host[pool, GROUP_FACTOR] if prefills > 1 else 1.0
+    return _prefill_ms(prices, visits, pool, 1, round(float(squares) ** 0.5), prefix, factor)
 
 
 @compiled
-def _prefill_ms(sim: Simulation, pool: int, batch_size: int, new: int, prefix: int, weight: float) -> float:
-    prices, reading = sim.prices, sim.prices.modes[pool, READING]
-    counts = prices.counts[pool]
-    batch, batch_upper = point(prices.batch[pool], counts[BATCH_AXIS], batch_size, reading)
-    chunk, chunk_upper = point(prices.chunk[pool], counts[CHUNK_AXIS], new, reading)
-    begin, begin_upper = point(prices.prefix[pool], counts[PREFIX_AXIS], prefix, reading)
+def _prefill_ms(
+    prices: Prices, visits: Visits, pool: int, batch_size: int, new: int, prefix: int, weight: float
+) -> float:
+    reading = prices.modes[pool, READING]
+    points, axes = prices.points[pool], prices.axes[pool]
+    batch, batch_upper = point(axes[BATCH_AXIS], points[BATCH_AXIS], batch_size, reading)
+    chunk, chunk_upper = point(axes[CHUNK_AXIS], points[CHUNK_AXIS], new, reading)
+    begin, begin_upper = point(axes[PREFIX_AXIS], points[PREFIX_AXIS], prefix, reading)
     time_ms = 0.0
     for batch_step in range(2 if batch_upper > 0.0 else 1):
         of_batch = weight * (batch_upper if batch_step else 1.0 - batch_upper)
@@ -178,6 +191,6 @@ def _prefill_ms(sim: Simulation, pool: int, batch_size: int, new: int, prefix: i
             for begin_step in range(2 if begin_upper > 0.0 else 1):
                 share = of_chunk * (begin_upper if begin_step else 1.0 - begin_upper)
                 at_batch, at_chunk, at_begin = batch + batch_step, chunk + chunk_step, begin + begin_step
-                sim.visits.prefill[pool, at_batch, at_chunk, at_begin] += share
+                visits.prefill[pool, at_batch, at_chunk, at_begin] += share
                 time_ms += share * prices.prefill_ms[pool, at_batch, at_chunk, at_begin]
     return time_ms

@@ -12,9 +12,20 @@ from typing import TYPE_CHECKING
 from servingsim.cluster.routers import route
 from servingsim.cluster.state import NEXT_POOL
 from servingsim.cluster.transfers import arrive
-from servingsim.compiled import compiled
+from servingsim.compiled import compiled, entry
 from servingsim.sim.loop.iteration import begin, end
-from servingsim.sim.loop.state import FINISHED, LOGGED, LOGGED_ROWS, NEXT_ARRIVAL, NUM_MOVING, NUM_OPEN, PAUSED, STUCK
+from servingsim.sim.loop.state import (
+    END,
+    FINISHED,
+    LOGGED,
+    LOGGED_ROWS,
+    NEXT_ARRIVAL,
+    NUM_MOVING,
+    NUM_OPEN,
+    PAUSED,
+    STAGE_FREE,
+    STUCK,
+)
 from servingsim.workers.kv import blocks_for, release
 from servingsim.workers.queue import push_back
 from servingsim.workers.state import (
@@ -26,6 +37,7 @@ from servingsim.workers.state import (
     POOL,
     PREFILL_WORKER,
     PROMPT,
+    READY,
     REJECTED_KV,
     REJECTED_LENGTH,
     STAGES,
@@ -38,7 +50,7 @@ if TYPE_CHECKING:
     from servingsim.sim.loop.state import Simulation
 
 
-@compiled
+@entry
 def run(sim: Simulation, most_events: int) -> int:
     """Simulate until all is done, for `most_events` events at most, or until the log is full.
 
@@ -53,7 +65,7 @@ def run(sim: Simulation, most_events: int) -> int:
         arrival_ms = math.inf
         if sim.counters[NEXT_ARRIVAL] < num_requests:
             arrival_ms = sim.requests.times_ms[sim.counters[NEXT_ARRIVAL], ARRIVAL_MS]
-        moved_ms = sim.cluster.moving_ms[0] if sim.counters[NUM_MOVING] > 0 else math.inf
+        moved_ms = sim.cluster.moving[0, 0] if sim.counters[NUM_MOVING] > 0 else math.inf
         now_ms = min(arrival_ms, moved_ms, _next_change_ms(sim))
         if now_ms == math.inf:
             return FINISHED if sim.counters[NUM_OPEN] == 0 else STUCK
@@ -64,7 +76,7 @@ def run(sim: Simulation, most_events: int) -> int:
                 break
             sim.counters[NEXT_ARRIVAL] += 1
             _enter(sim, 0, request)
-        while sim.counters[NUM_MOVING] > 0 and sim.cluster.moving_ms[0] <= now_ms:
+        while sim.counters[NUM_MOVING] > 0 and sim.cluster.moving[0, 0] <= now_ms:
             _hand_over(sim)
         _end_and_begin(sim, now_ms)
     return PAUSED
@@ -77,9 +89,9 @@ def _next_change_ms(sim: Simulation) -> float:
     for worker in range(len(sim.sums)):
         stages = sim.workers.ints[worker, STAGES]
         for lane in range(stages):
-            next_ms = min(next_ms, sim.batch_end_ms[worker, lane])
-        if stages > 1 and sim.stage_free_ms[worker, 0] > sim.clock_ms[0]:
-            next_ms = min(next_ms, sim.stage_free_ms[worker, 0])
+            next_ms = min(next_ms, sim.lanes_ms[worker, lane, END])
+        if stages > 1 and sim.lanes_ms[worker, 0, STAGE_FREE] > sim.clock_ms[0]:
+            next_ms = min(next_ms, sim.lanes_ms[worker, 0, STAGE_FREE])
     return next_ms
 
 
@@ -88,14 +100,14 @@ def _end_and_begin(sim: Simulation, now_ms: float) -> None:
     for worker in range(len(sim.sums)):
         stages = sim.workers.ints[worker, STAGES]
         for lane in range(stages):
-            if sim.batch_end_ms[worker, lane] <= now_ms:
+            if sim.lanes_ms[worker, lane, END] <= now_ms:
                 end(sim, worker, lane)
-                sim.ready[worker] = 1
-        if stages > 1 and sim.stage_free_ms[worker, 0] <= now_ms:
-            sim.ready[worker] = 1
+                sim.workers.ints[worker, READY] = 1
+        if stages > 1 and sim.lanes_ms[worker, 0, STAGE_FREE] <= now_ms:
+            sim.workers.ints[worker, READY] = 1
     for worker in range(len(sim.sums)):
-        if sim.ready[worker]:
-            sim.ready[worker] = 0
+        if sim.workers.ints[worker, READY]:
+            sim.workers.ints[worker, READY] = 0
             begin(sim, worker)
 
 
@@ -115,7 +127,7 @@ def _enter(sim: Simulation, pool: int, request: int) -> None:
         ints[request, WORKER] = worker
         push_back(sim.requests, sim.workers, worker, request)
         settings[OUTSTANDING] += 1
-        sim.ready[worker] = 1
+        sim.workers.ints[worker, READY] = 1
         return
     sim.counters[NUM_OPEN] -= 1
 
@@ -128,17 +140,17 @@ def _hand_over(sim: Simulation) -> None:
     worker = int(sim.requests.ints[request, PREFILL_WORKER])
     release(sim.requests, sim.workers, worker, request)
     sim.workers.ints[worker, OUTSTANDING] -= 1
-    sim.ready[worker] = 1
+    sim.workers.ints[worker, READY] = 1
     _enter(sim, int(sim.cluster.pools[sim.workers.ints[worker, POOL], NEXT_POOL]), request)
 
 
 @compiled
 def _log_is_full(sim: Simulation) -> bool:
     """Whether the next iterations might not find room in the log."""
-    if len(sim.log_ms) == 0:
+    if len(sim.log) == 0:
         return False
     lanes = len(sim.sums) * sim.batch.shape[1]
-    if sim.counters[LOGGED] + lanes > len(sim.log_ms):
+    if sim.counters[LOGGED] + lanes > len(sim.log):
         return True
     rows = len(sim.log_rows)
     return bool(rows > 0 and sim.counters[LOGGED_ROWS] + lanes * sim.batch.shape[2] > rows)

@@ -23,7 +23,9 @@ EACH, TOGETHER = range(2)
 LINEAR, NEXT_UP = range(2)
 
 # Columns of a pool's host costs.
-GRAPH_MS, EAGER_MS, REQUEST_MS, GRAPH_MAX_SEQS, STAGE_SHARE, STAGE_TOKEN_MS, ACCEPTANCE, GROUP_FACTOR = range(8)
+GRAPH_MS, EAGER_MS, REQUEST_MS, GRAPH_MAX_SEQS, STAGE_SHARE, STAGE_TOKEN_MS, ACCEPTANCE, GROUP_FACTOR = range(
+    8
+)
 HOST_COLUMNS = 8
 """`GRAPH_MS`, `EAGER_MS`: host time of an iteration that is replayed as a graph (decodes only, at most `GRAPH_MAX_SEQS`),
 and of any other; `REQUEST_MS`: for each request in it; `STAGE_SHARE`: share of the model in the largest pipeline stage;
@@ -53,13 +55,22 @@ SUM_COLUMNS = 12
 """`PREFILL_PAIRS`: query-key pairs of causal prefill; `PREFILL_KEYS`, `DECODE_KEYS`: keys read; `KV_BLOCK_MS`, `RUNNING_MS`,
 `WAITING_MS`: blocks in use and requests running and waiting while an iteration ran, times its milliseconds."""
 
+# Columns of a lane.
+END, STAGE_FREE = range(2)
+
 # Columns of a logged iteration.
-LOG_WORKER, LOG_REQUESTS, LOG_PREFILLS, LOG_TOKENS, LOG_SAMPLED, LOG_KV_BLOCKS, LOG_RUNNING, LOG_WAITING = range(8)
-LOG_COLUMNS = 8
+LOG_BEGIN_MS, LOG_END_MS, LOG_WORKER, LOG_REQUESTS, LOG_PREFILLS, LOG_TOKENS = range(6)
+LOG_KV_BLOCKS, LOG_RUNNING, LOG_WAITING = range(6, 9)
+LOG_COLUMNS = 9
 
 GAP_BINS_PER_OCTAVE = 64
 GAP_OCTAVES = 40
 """Gaps between tokens are counted in bins of 1.1 %, from 1 ns to 18 minutes."""
+
+
+# Rows of the tables over one count, and of the axes of all tables.
+OF_TOKENS, OF_SAMPLES, OF_CONTEXT = range(3)
+CONTEXT_AXIS, BATCH_AXIS, KV_AXIS, CHUNK_AXIS, PREFIX_AXIS = range(5)
 
 
 class Prices(NamedTuple):
@@ -71,40 +82,27 @@ class Prices(NamedTuple):
     Attributes:
         modes: [P, MODE_COLUMNS].
         host: [P, HOST_COLUMNS].
-        token_ms: Everything that depends on the new tokens alone, [P, tokens + 1].
-        sample_ms: Everything that depends on the sampled positions alone, [P, positions + 1].
-        context_ms: Everything that depends on the keys of all requests alone, [P, context points].
-        context: Its points, [P, context points].
+        count_ms: Everything that depends on one count alone: new tokens, sampled positions (both by the count itself),
+            keys of all requests (by the points of its axis), [P, 3, counts].
         decode_ms: Attention of decode requests by batch size and mean KV length, [P, batches, lengths].
-        batch: Points of the batch axes (decode and prefill), [P, batches].
-        kv: Points of the length axis of decode, [P, lengths].
         prefill_ms: Attention of prefill chunks by batch size, new tokens and prefix, [P, batches, chunks, prefixes].
-        chunk: Points of new tokens, [P, chunks].
-        prefix: Points of the prefix, [P, prefixes].
-        counts: Points really there on the axes of context, batch, kv, chunk, prefix, [P, 5].
+        axes: Points of the axes: context, batch size, KV length, chunk, prefix, [P, 5, points].
+        points: How many there are of each, [P, 5].
     """
 
     modes: IntArray
     host: FloatArray
-    token_ms: FloatArray
-    sample_ms: FloatArray
-    context_ms: FloatArray
-    context: FloatArray
+    count_ms: FloatArray
     decode_ms: FloatArray
-    batch: FloatArray
-    kv: FloatArray
     prefill_ms: FloatArray
-    chunk: FloatArray
-    prefix: FloatArray
-    counts: IntArray
+    axes: FloatArray
+    points: IntArray
 
 
 class Visits(NamedTuple):
     """How often each point of the price tables was used, as weights; shapes as in `Prices`."""
 
-    token: FloatArray
-    sample: FloatArray
-    context: FloatArray
+    count: FloatArray
     decode: FloatArray
     prefill: FloatArray
 
@@ -122,13 +120,11 @@ class Simulation(NamedTuple):
         clock_ms: The time, [1].
         batch: Request and new tokens of each iteration under way, [W, B, R, 2].
         batch_size: Requests in it, [W, B].
-        batch_end_ms: When it ends, infinite where none is under way, [W, B].
-        stage_free_ms: When each stage of a worker has done what is planned, [W, B].
-        ready: Workers that something happened to at this time, [W].
+        lanes_ms: When the iteration in each lane ends, infinite where none is under way, and when each pipeline stage has
+            done what is planned, [W, B, 2].
         sums: [W, SUM_COLUMNS].
         gaps: Gaps between a request's tokens, counted in bins, [bins].
-        log_ms: Begin and end of logged iterations, [capacity, 2].
-        log_ints: [capacity, LOG_COLUMNS].
+        log: Logged iterations, [capacity, LOG_COLUMNS].
         log_rows: Request and new tokens of logged iterations, end to end, [capacity of rows, 2].
     """
 
@@ -141,11 +137,8 @@ class Simulation(NamedTuple):
     clock_ms: FloatArray
     batch: Int32Array
     batch_size: IntArray
-    batch_end_ms: FloatArray
-    stage_free_ms: FloatArray
-    ready: IntArray
+    lanes_ms: FloatArray
     sums: FloatArray
     gaps: IntArray
-    log_ms: FloatArray
-    log_ints: IntArray
+    log: FloatArray
     log_rows: Int32Array

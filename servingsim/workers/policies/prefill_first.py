@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING
 from servingsim.compiled import compiled
 from servingsim.workers.kv import grow
 from servingsim.workers.queue import first, push_by_arrival
-from servingsim.workers.running import admit, fits, hits_of, lacking_tokens, last_idle, preempt, put, wanted_tokens
+from servingsim.workers.running import (
+    admit,
+    fits,
+    hits_of,
+    lacking_tokens,
+    last_idle,
+    preempt,
+    put,
+    wanted_tokens,
+)
 from servingsim.workers.state import (
     COMPUTED,
     DECODING,

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 @compiled
 def plan(requests: Requests, workers: Workers, worker: int) -> int:
     """Plan one iteration; how many requests it computes."""
-    ints, settings, scratch = requests.ints, workers.ints[worker], workers.scratch
+    ints, settings, scratch = requests.ints, workers.ints[worker], workers.plan
     budget, count, place, prefills = settings[TOKEN_BUDGET], 0, 0, 0
     while place < settings[NUM_RUNNING] and count < settings[MAX_SEQS]:
         request = int(workers.running[worker, place])
         if ints[request, STATE] == PREFILLING:
-            scratch[prefills] = request
+            scratch[prefills, 2] = request
             prefills += 1
             place += 1
         elif settings[FREE_BLOCKS] > 0 or _make_room(requests, workers, worker, place):
@@ -53,16 +53,16 @@ def plan(requests: Requests, workers: Workers, worker: int) -> int:
     budget -= planned_decodes
     skipped = 0
     for index in range(prefills):
-        request = int(scratch[index])
+        request = int(scratch[index, 2])
         tokens = int(min(ints[request, KNOWN] - ints[request, COMPUTED], budget))
         if tokens > 0:
             count = put(requests, workers, worker, count, request, tokens)
             budget -= tokens
         else:
-            scratch[skipped] = request
+            scratch[skipped, 2] = request
             skipped += 1
     for index in range(left_out):
-        scratch[skipped + index] = workers.running[worker, place + index]
+        scratch[skipped + index, 2] = workers.running[worker, place + index]
     _reorder(requests, workers, worker, skipped + left_out, count)
     return _waiting(requests, workers, worker, count, budget)
 
@@ -86,15 +86,15 @@ def _make_room(requests: Requests, workers: Workers, worker: int, place: int) ->
 @compiled
 def _reorder(requests: Requests, workers: Workers, worker: int, left: int, planned: int) -> None:
     """The running list becomes what was left out, by arrival, and behind it the batch."""
-    scratch, running, times_ms = workers.scratch, workers.running, requests.times_ms
+    scratch, running, times_ms = workers.plan, workers.running, requests.times_ms
     for index in range(1, left):
-        request, spot = scratch[index], index
-        while spot > 0 and times_ms[scratch[spot - 1], ARRIVAL_MS] > times_ms[request, ARRIVAL_MS]:
-            scratch[spot] = scratch[spot - 1]
+        request, spot = scratch[index, 2], index
+        while spot > 0 and times_ms[scratch[spot - 1, 2], ARRIVAL_MS] > times_ms[request, ARRIVAL_MS]:
+            scratch[spot, 2] = scratch[spot - 1, 2]
             spot -= 1
-        scratch[spot] = request
+        scratch[spot, 2] = request
     for index in range(left):
-        running[worker, index] = scratch[index]
+        running[worker, index] = scratch[index, 2]
     for index in range(planned):
         running[worker, left + index] = workers.plan[index, 0]
 

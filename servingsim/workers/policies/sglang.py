@@ -95,7 +95,9 @@ def _prefills(requests: Requests, workers: Workers, worker: int) -> int:
 def _decodes(requests: Requests, workers: Workers, worker: int, count: int) -> int:
     settings = workers.ints[worker]
     retracted = False
-    while _blocks_needed(requests, workers, worker, RETRACT_STEPS if retracted else 1) > settings[FREE_BLOCKS]:
+    while (
+        _blocks_needed(requests, workers, worker, RETRACT_STEPS if retracted else 1) > settings[FREE_BLOCKS]
+    ):
         victim_place = _fewest_outputs(requests, workers, worker)
         if victim_place == NONE:
             break
@@ -151,7 +153,9 @@ def _blocks_needed(requests: Requests, workers: Workers, worker: int, steps: int
         if requests.ints[request, STATE] != DECODING or requests.ints[request, IN_FLIGHT]:
             continue
         tokens = int(requests.ints[request, COMPUTED]) + wanted_tokens(requests, workers, worker, request)
-        held = min(tokens + steps - 1, int(requests.ints[request, PROMPT]) + int(requests.ints[request, OUTPUT]))
+        held = min(
+            tokens + steps - 1, int(requests.ints[request, PROMPT]) + int(requests.ints[request, OUTPUT])
+        )
         need = blocks_for(max(held, tokens), workers.ints[worker, BLOCK_TOKENS])
         needed += max(0, need - int(requests.ints[request, BLOCKS]))
     return needed

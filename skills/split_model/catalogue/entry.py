@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Merge = Literal[
-    "qkv", "gate_up", "act_mul", "add_norm", "qkv_a", "rope_append", "absorb"
-]  # fmt: skip
+Merge = Literal["qkv", "gate_up", "act_mul", "add_norm", "qkv_a", "rope_append", "absorb"]
 """What one launch may do at once: projections of one input (`qkv`, `gate_up`, the latents of MLA `qkv_a`), activation
 and product (`act_mul`), residual sum and norm (`add_norm`), rotation and cache write (`rope_append`). `absorb` is no
 launch: decode of MLA over the latent, not over expanded keys."""

@@ -42,7 +42,9 @@ CATALOGUE = Catalogue(
         "kv_a_norm": Launch("rmsnorm of the latent", MLA, "DeepseekV2AttentionMLA"),
         "proj": Launch("one GEMM", LINEAR, "ColumnParallelLinear"),
         "qkv_proj": Launch("queries, keys and values in one GEMM", LINEAR, "QKVParallelLinear"),
-        "qkv_a_proj": Launch("fused_qkv_a_proj_with_mqa: all latents in one GEMM", MLA, "DeepseekV2AttentionMLA"),
+        "qkv_a_proj": Launch(
+            "fused_qkv_a_proj_with_mqa: all latents in one GEMM", MLA, "DeepseekV2AttentionMLA"
+        ),
         "kv_a_proj": Launch("one GEMM on every rank", LINEAR, "ReplicatedLinear"),
         "o_proj": Launch("one GEMM", LINEAR, "RowParallelLinear"),
         "out_proj": Launch("one GEMM", LINEAR, "RowParallelLinear"),
@@ -51,12 +53,18 @@ CATALOGUE = Catalogue(
         "kv_b_proj": Launch("keys and values of prefill from the latents", MLA, "DeepseekV2AttentionMLA"),
         "bias": Launch("F.linear(x, weight, bias): epilogue of the GEMM", LINEAR, "ColumnParallelLinear"),
         "quant": Launch(
-            "activations to fp8 before the GEMM", f"{LAYERS}/quantization/fp8_kernel.py", "sglang_per_token_group_quant_fp8"
+            "activations to fp8 before the GEMM",
+            f"{LAYERS}/quantization/fp8_kernel.py",
+            "sglang_per_token_group_quant_fp8",
         ),
         "rope": Launch(
-            "apply_rope_with_cos_sin_cache_inplace", f"{LAYERS}/rotary_embedding.py", "RotaryEmbedding.forward_cuda"
+            "apply_rope_with_cos_sin_cache_inplace",
+            f"{LAYERS}/rotary_embedding.py",
+            "RotaryEmbedding.forward_cuda",
         ),
-        "kv_append": Launch("set_kv_buffer, or set_mla_kv_buffer", "python/sglang/srt/mem_cache/memory_pool.py", "KVCache"),
+        "kv_append": Launch(
+            "set_kv_buffer, or set_mla_kv_buffer", "python/sglang/srt/mem_cache/memory_pool.py", "KVCache"
+        ),
         "prefill": Launch("the attention backend's forward_extend", ATTENTION, "RadixAttention.forward"),
         "decode": Launch("the attention backend's forward_decode", ATTENTION, "RadixAttention.forward"),
         "k_concat": Launch("rotated part beside the other, for prefill", MLA, "DeepseekV2AttentionMLA"),
@@ -74,17 +82,23 @@ CATALOGUE = Catalogue(
         "gelu_mul": Launch("gelu_and_mul or its like", f"{LAYERS}/activation.py", "GeluAndMul"),
         "act": Launch("one launch", f"{LAYERS}/activation.py", "get_act_fn"),
         "residual_add": Launch(
-            "in the fused_add_rmsnorm of the norm that follows (after the last layer: head.final_norm)", NORM,
+            "in the fused_add_rmsnorm of the norm that follows (after the last layer: head.final_norm)",
+            NORM,
             "RMSNorm.forward_cuda",
         ),
-        "output_gate": Launch("sigmoid of the gate times the output", GDN, "Qwen3HybridAttentionDecoderLayer"),
+        "output_gate": Launch(
+            "sigmoid of the gate times the output", GDN, "Qwen3HybridAttentionDecoderLayer"
+        ),
         "all_reduce": Launch(
-            "all-reduce of the output of a row-parallel layer", "python/sglang/srt/distributed/communication_op.py",
+            "all-reduce of the output of a row-parallel layer",
+            "python/sglang/srt/distributed/communication_op.py",
             "tensor_model_parallel_all_reduce",
         ),
         "router": Launch("one GEMM on every rank", f"{MODELS}/qwen3_moe.py", "Qwen3MoeSparseMoeBlock"),
         "topk": Launch("scores and choice", f"{LAYERS}/moe/topk.py", "TopK"),
-        "experts": Launch("align, two grouped GEMMs, activation, sum: one callable", EXPERTS, "fused_experts_impl"),
+        "experts": Launch(
+            "align, two grouped GEMMs, activation, sum: one callable", EXPERTS, "fused_experts_impl"
+        ),
         "experts_up": Launch("first grouped GEMM", EXPERTS, "fused_experts_impl"),
         "experts_act": Launch("activation without product", EXPERTS, "fused_experts_impl"),
         "experts_down": Launch("second grouped GEMM", EXPERTS, "fused_experts_impl"),
@@ -94,30 +108,46 @@ CATALOGUE = Catalogue(
         ),
         "combine": Launch("all-to-all back", f"{LAYERS}/moe/token_dispatcher/deepep.py", "DeepEPDispatcher"),
         "shared_add": Launch("sum with the shared experts", MLA, "DeepseekV2MoE"),
-        "shared_scale": Launch("sigmoid of the gate times the output", f"{MODELS}/qwen2_moe.py", "Qwen2MoeSparseMoeBlock"),
+        "shared_scale": Launch(
+            "sigmoid of the gate times the output", f"{MODELS}/qwen2_moe.py", "Qwen2MoeSparseMoeBlock"
+        ),
         "in_proj_qkvz": Launch("one GEMM", GDN, "Qwen3GatedDeltaNet"),
         "in_proj_ba": Launch("one GEMM", GDN, "Qwen3GatedDeltaNet"),
-        "linear.gates": Launch("fused_gdn_gating", f"{LAYERS}/attention/fla/fused_gdn_gating.py", "fused_gdn_gating"),
+        "linear.gates": Launch(
+            "fused_gdn_gating", f"{LAYERS}/attention/fla/fused_gdn_gating.py", "fused_gdn_gating"
+        ),
         "linear.conv": Launch(
-            "causal_conv1d_fn, causal_conv1d_update", f"{LAYERS}/attention/mamba/causal_conv1d.py", "causal_conv1d_fn"
+            "causal_conv1d_fn, causal_conv1d_update",
+            f"{LAYERS}/attention/mamba/causal_conv1d.py",
+            "causal_conv1d_fn",
         ),
         "linear.prefill": Launch(
-            "chunk_gated_delta_rule: several launches, one callable", f"{LAYERS}/attention/fla/chunk.py",
+            "chunk_gated_delta_rule: several launches, one callable",
+            f"{LAYERS}/attention/fla/chunk.py",
             "chunk_gated_delta_rule",
         ),
         "linear.decode": Launch(
-            "fused_sigmoid_gating_delta_rule_update", f"{LAYERS}/attention/fla/fused_sigmoid_gating_recurrent.py",
+            "fused_sigmoid_gating_delta_rule_update",
+            f"{LAYERS}/attention/fla/fused_sigmoid_gating_recurrent.py",
             "fused_sigmoid_gating_delta_rule_update",
         ),
-        "linear.gated_norm": Launch("norm and gate in one launch", f"{LAYERS}/attention/fla/layernorm_gated.py", "RMSNorm"),
+        "linear.gated_norm": Launch(
+            "norm and gate in one launch", f"{LAYERS}/attention/fla/layernorm_gated.py", "RMSNorm"
+        ),
         "mamba.in_proj": Launch("one GEMM", MAMBA, "MambaMixer2"),
         "mamba.conv": Launch(
-            "causal_conv1d_fn, causal_conv1d_update", f"{LAYERS}/attention/mamba/causal_conv1d.py", "causal_conv1d_fn"
+            "causal_conv1d_fn, causal_conv1d_update",
+            f"{LAYERS}/attention/mamba/causal_conv1d.py",
+            "causal_conv1d_fn",
         ),
-        "mamba.prefill": Launch("mamba_chunk_scan_combined: several launches, one callable", MAMBA, "MambaMixer2"),
+        "mamba.prefill": Launch(
+            "mamba_chunk_scan_combined: several launches, one callable", MAMBA, "MambaMixer2"
+        ),
         "mamba.decode": Launch("selective_state_update", MAMBA, "MambaMixer2"),
         "mamba.gated_norm": Launch("norm and gate in one launch", MAMBA, "MambaMixer2"),
-        "lm_head": Launch("one GEMM on the sampled positions", f"{LAYERS}/vocab_parallel_embedding.py", "ParallelLMHead"),
+        "lm_head": Launch(
+            "one GEMM on the sampled positions", f"{LAYERS}/vocab_parallel_embedding.py", "ParallelLMHead"
+        ),
         "logits_gather": Launch("the gather of logits", f"{LAYERS}/logits_processor.py", "LogitsProcessor"),
     },
-)  # fmt: skip
+)

@@ -19,9 +19,10 @@ GDN = f"{MODELS}/qwen3_next.py"
 MAMBA = f"{LAYERS}/mamba/mamba_mixer2.py"
 INDEX = f"{MODELS}/deepseek_v2.py"
 REDUCE = Launch(
-    "all-reduce of the output of a row-parallel layer", "vllm/distributed/communication_op.py",
+    "all-reduce of the output of a row-parallel layer",
+    "vllm/distributed/communication_op.py",
     "tensor_model_parallel_all_reduce",
-)  # fmt: skip
+)
 
 CATALOGUE = Catalogue(
     stack="vllm",
@@ -53,14 +54,22 @@ CATALOGUE = Catalogue(
         "gate_up_proj": Launch("gate and up in one GEMM", LINEAR, "MergedColumnParallelLinear"),
         "down_proj": Launch("one GEMM", LINEAR, "RowParallelLinear"),
         "kv_b_proj": Launch("keys and values of prefill from the latents", MLA, "_forward_prefill"),
-        "bias": Launch("F.linear(x, weight, bias): epilogue of the GEMM", LINEAR, "UnquantizedLinearMethod.apply"),
+        "bias": Launch(
+            "F.linear(x, weight, bias): epilogue of the GEMM", LINEAR, "UnquantizedLinearMethod.apply"
+        ),
         "quant": Launch(
             "activations to fp8 before the GEMM", f"{LAYERS}/quantization/input_quant_fp8.py", "QuantFP8"
         ),
         "rope": Launch(
-            "ops.rotary_embedding, in place", f"{LAYERS}/rotary_embedding/base.py", "RotaryEmbedding.forward_cuda"
+            "ops.rotary_embedding, in place",
+            f"{LAYERS}/rotary_embedding/base.py",
+            "RotaryEmbedding.forward_cuda",
         ),
-        "kv_append": Launch("reshape_and_cache_flash, or concat_and_cache_mla", "vllm/_custom_ops.py", "reshape_and_cache_flash"),
+        "kv_append": Launch(
+            "reshape_and_cache_flash, or concat_and_cache_mla",
+            "vllm/_custom_ops.py",
+            "reshape_and_cache_flash",
+        ),
         "prefill": Launch("one variable-length launch", FLASH, "FlashAttentionImpl.forward"),
         "decode": Launch("one launch over paged keys", FLASH, "FlashAttentionImpl.forward"),
         "k_concat": Launch("rotated part beside the other, for prefill", MLA, "_forward_prefill"),
@@ -71,7 +80,9 @@ CATALOGUE = Catalogue(
         "index_k_proj": Launch("index key", INDEX, "Indexer"),
         "index_weights_proj": Launch("weights of index heads", INDEX, "Indexer"),
         "index_k_norm": Launch("LayerNorm of the index key", INDEX, "Indexer"),
-        "index_append": Launch("indexer_k_quant_and_cache", "vllm/_custom_ops.py", "indexer_k_quant_and_cache"),
+        "index_append": Launch(
+            "indexer_k_quant_and_cache", "vllm/_custom_ops.py", "indexer_k_quant_and_cache"
+        ),
         "index_prefill": Launch(
             "fp8_mqa_logits, then the choice", f"{LAYERS}/sparse_attn_indexer.py", "SparseAttnIndexer"
         ),
@@ -82,7 +93,8 @@ CATALOGUE = Catalogue(
         "gelu_mul": Launch("ops.gelu_and_mul or its like", f"{LAYERS}/activation.py", "GeluAndMul"),
         "act": Launch("one launch", f"{LAYERS}/activation.py", "get_act_fn"),
         "residual_add": Launch(
-            "in the fused_add_rms_norm of the norm that follows (after the last layer: head.final_norm)", NORM,
+            "in the fused_add_rms_norm of the norm that follows (after the last layer: head.final_norm)",
+            NORM,
             "RMSNorm.forward_cuda",
         ),
         "output_gate": Launch("sigmoid of the gate times the output", GDN, "Qwen3NextAttention"),
@@ -90,49 +102,65 @@ CATALOGUE = Catalogue(
         "router": Launch("one GEMM on every rank", LINEAR, "ReplicatedLinear"),
         "topk": Launch(
             "topk_softmax, or grouped_topk with a correction bias",
-            f"{LAYERS}/fused_moe/router/fused_topk_router.py", "fused_topk",
+            f"{LAYERS}/fused_moe/router/fused_topk_router.py",
+            "fused_topk",
         ),
-        "experts": Launch("align, two grouped GEMMs, activation, sum: one callable", EXPERTS, "fused_experts_impl"),
+        "experts": Launch(
+            "align, two grouped GEMMs, activation, sum: one callable", EXPERTS, "fused_experts_impl"
+        ),
         "experts_up": Launch("first grouped GEMM of fused_experts", EXPERTS, "invoke_fused_moe_kernel"),
         "experts_act": Launch("activation without product", EXPERTS, "fused_experts_impl"),
         "experts_down": Launch("second grouped GEMM of fused_experts", EXPERTS, "invoke_fused_moe_kernel"),
         "experts_sum": Launch("ops.moe_sum", "vllm/_custom_ops.py", "moe_sum"),
         "dispatch": Launch(
-            "all-to-all to the experts' ranks", "vllm/distributed/device_communicators/all2all.py", "All2AllManagerBase"
+            "all-to-all to the experts' ranks",
+            "vllm/distributed/device_communicators/all2all.py",
+            "All2AllManagerBase",
         ),
         "combine": Launch(
             "all-to-all back", "vllm/distributed/device_communicators/all2all.py", "All2AllManagerBase"
         ),
         "shared_add": Launch("sum with the shared experts", f"{LAYERS}/fused_moe/layer.py", "FusedMoE"),
-        "shared_scale": Launch("sigmoid of the gate times the output", f"{MODELS}/qwen2_moe.py", "Qwen2MoeMLP"),
+        "shared_scale": Launch(
+            "sigmoid of the gate times the output", f"{MODELS}/qwen2_moe.py", "Qwen2MoeMLP"
+        ),
         "in_proj_qkvz": Launch("one GEMM", GDN, "Qwen3NextGatedDeltaNet"),
         "in_proj_ba": Launch("one GEMM", GDN, "Qwen3NextGatedDeltaNet"),
         "linear.gates": Launch("fused_gdn_gating", GDN, "fused_gdn_gating"),
         "linear.conv": Launch(
-            "causal_conv1d_fn, causal_conv1d_update", f"{LAYERS}/mamba/ops/causal_conv1d.py", "causal_conv1d_fn"
+            "causal_conv1d_fn, causal_conv1d_update",
+            f"{LAYERS}/mamba/ops/causal_conv1d.py",
+            "causal_conv1d_fn",
         ),
         "linear.prefill": Launch(
-            "chunk_gated_delta_rule: several launches, one callable", f"{LAYERS}/fla/ops/chunk.py",
+            "chunk_gated_delta_rule: several launches, one callable",
+            f"{LAYERS}/fla/ops/chunk.py",
             "chunk_gated_delta_rule",
         ),
         "linear.decode": Launch(
-            "fused_recurrent_gated_delta_rule", f"{LAYERS}/fla/ops/fused_recurrent.py",
+            "fused_recurrent_gated_delta_rule",
+            f"{LAYERS}/fla/ops/fused_recurrent.py",
             "fused_recurrent_gated_delta_rule",
         ),
         "linear.gated_norm": Launch("norm and gate in one launch", NORM, "RMSNormGated"),
         "mamba.in_proj": Launch("one GEMM", MAMBA, "MambaMixer2"),
         "mamba.conv": Launch(
-            "causal_conv1d_fn, causal_conv1d_update", f"{LAYERS}/mamba/ops/causal_conv1d.py", "causal_conv1d_fn"
+            "causal_conv1d_fn, causal_conv1d_update",
+            f"{LAYERS}/mamba/ops/causal_conv1d.py",
+            "causal_conv1d_fn",
         ),
         "mamba.prefill": Launch(
             "mamba_chunk_scan_combined_varlen: several launches, one callable",
-            f"{LAYERS}/mamba/ops/ssd_combined.py", "mamba_chunk_scan_combined_varlen",
+            f"{LAYERS}/mamba/ops/ssd_combined.py",
+            "mamba_chunk_scan_combined_varlen",
         ),
         "mamba.decode": Launch(
             "selective_state_update", f"{LAYERS}/mamba/ops/mamba_ssm.py", "selective_state_update"
         ),
         "mamba.gated_norm": Launch("norm and gate in one launch", MAMBA, "Mixer2RMSNormGated"),
-        "lm_head": Launch("one GEMM on the sampled positions", f"{LAYERS}/vocab_parallel_embedding.py", "ParallelLMHead"),
+        "lm_head": Launch(
+            "one GEMM on the sampled positions", f"{LAYERS}/vocab_parallel_embedding.py", "ParallelLMHead"
+        ),
         "logits_gather": Launch("the gather of logits", f"{LAYERS}/logits_processor.py", "LogitsProcessor"),
     },
-)  # fmt: skip
+)

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from skills.split_model.rows.writer import Rows
 
 FIRST_NORM = "input_layernorm|norm|ln_1|attention_norm|operator_norm|input_norm|pre_attention_layernorm|norm1"
-SECOND_NORM = (
-    "post_attention_layernorm|pre_feedforward_layernorm|pre_ff_layernorm|ln_2|ffn_norm|post_attention_norm|norm2"
-)
+SECOND_NORM = "post_attention_layernorm|pre_feedforward_layernorm|pre_ff_layernorm|ln_2|ffn_norm|post_attention_norm|norm2"
 POST_ATTENTION = "post_attention_layernorm|post_self_attn_layernorm|post_attn_norm"
 POST_MLP = "post_feedforward_layernorm|post_mlp_layernorm|post_ffn_norm"
 BEFORE_MLP = "pre_feedforward_layernorm|post_attention_layernorm|pre_mlp_layernorm"
@@ -46,10 +44,10 @@ def layer_rows(at: Rows, layer: LayerClass) -> list[Draft]:
         found += [
             *([at.norm_before(f"{mlp_name}.norm", (_named(before),))] if _apart(layer) or not nth else []),
             *_extra_norms(at, layer, mlp_name),
-            *(moe_rows(at, layer.mlp) if isinstance(layer.mlp, MoeMlp) else mlp_rows(at, layer.mlp)),
+            *(moe_rows(at, layer.mlp, nth=nth) if isinstance(layer.mlp, MoeMlp) else mlp_rows(at, layer.mlp)),
             *at.meeting(mlp_name),
             *_post_norm(at, layer, mlp_name, POST_MLP),
-            at.residual(mlp_name, nth=nth, host=host),
+            at.residual(mlp_name, nth=nth + _joins(layer.mlp), host=host),
         ]
     return found
 
@@ -79,6 +77,11 @@ def _section(part: Mixer | Mlp | None) -> str:
 def _apart(layer: LayerClass) -> bool:
     """Whether the MLP has a norm of its own: not in a parallel block, nor where it stands alone."""
     return layer.mixer is not None and layer.mlp is not None and layer.norms >= 2
+
+
+def _joins(mlp: Mlp) -> int:
+    """Additions of the layer's own before that of its residual: of a dense MLP beside experts."""
+    return int(isinstance(mlp, MoeMlp) and mlp.parallel_dense is not None)
 
 
 def _named(names: str) -> Cover:

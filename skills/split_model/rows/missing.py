@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-LAYER_NORM_WHY = (
-    "rms_norm neither subtracts the mean nor adds a bias: another public callable and one more pass over the row"
-)
+LAYER_NORM_WHY = "rms_norm neither subtracts the mean nor adds a bias: another public callable and one more pass over the row"
 MLA_WHY = (
     "the attention kinds have one head_dim for keys and values and cache keys and values apart; MLA caches one latent "
     "a token, shared by all heads, and its keys and values differ in width"
@@ -21,5 +19,7 @@ CHUNKED_WHY = (
     "on average: its args would mean something else"
 )
 WIDE_VALUES_WHY = "the attention kinds have one head_dim; here value heads are wider or narrower than keys"
-INDEX_WHY = "index scores of every query against every cached index key and the choice of topk of them: no kind"
+INDEX_WHY = (
+    "index scores of every query against every cached index key and the choice of topk of them: no kind"
+)
 SPARSE_WHY = "attention over chosen keys that lie apart in the cache: mla_decode reads them all, in order"

@@ -7,12 +7,20 @@ from __future__ import annotations
 
 from skills.split_model.draft import Cover
 
-ATTENTION = r"(?:.+\.)?(?:self_attn|attn|attention|self_attention|self|mixer|linear_attn|mamba|temporal_block)"
+ATTENTION = (
+    r"(?:.+\.)?(?:self_attn|attn|attention|self_attention|self|mixer|linear_attn|mamba|temporal_block)"
+)
 FEED_FORWARD = r"(?:.+\.)?(?:mlp|feed_forward|ffn|block_sparse_moe|moe|mixer|dense)"
 ROTATION = (
-    "apply_rotary_pos_emb", "rotate_half", "apply_rotary_emb", "apply_rotary_pos_emb_interleave",
-    "_apply_rotary_emb", "rotate_every_two", "apply_multimodal_rotary_pos_emb", "yarn_get_mscale",
-)  # fmt: skip
+    "apply_rotary_pos_emb",
+    "rotate_half",
+    "apply_rotary_emb",
+    "apply_rotary_pos_emb_interleave",
+    "_apply_rotary_emb",
+    "rotate_every_two",
+    "apply_multimodal_rotary_pos_emb",
+    "yarn_get_mscale",
+)
 CACHE = ("update", "lazy_initialization", "get_mask_sizes", "update_conv_state", "update_recurrent_state")
 SCORES = ("sdpa_attention_forward", "repeat_kv", "use_gqa_in_sdpa", "eager_attention_forward")
 REGION_ATTENTION = "region.attention"
@@ -73,7 +81,11 @@ def attended(phase: str) -> Cover:
 def own(*, phase: str = "", aten: tuple[str, ...] = ()) -> Cover:
     """What a mixer computes in its own forward between its parts."""
     return Cover(
-        pattern=ATTENTION, aten=aten, phase=phase, without=() if aten else REGIONS, not_functions=(*ROTATION, *CACHE)
+        pattern=ATTENTION,
+        aten=aten,
+        phase=phase,
+        without=() if aten else REGIONS,
+        not_functions=(*ROTATION, *CACHE),
     )
 
 

@@ -8,7 +8,15 @@ from servingsim.worklets.partition import divided
 from skills.split_model.draft import Cover
 from skills.split_model.rows.missing import DISPATCH_WHY, ROUTING_WHY
 from skills.split_model.rows.mlp import ACT, mlp_rows
-from skills.split_model.rows.modules import FEED_FORWARD, REGION_EXPERTS, ROUTER, SHARED, inside, shared
+from skills.split_model.rows.modules import (
+    FEED_FORWARD,
+    REGION_EXPERTS,
+    ROUTER,
+    SHARED,
+    inside,
+    residual_sum,
+    shared,
+)
 
 if TYPE_CHECKING:
     from servingsim.archs.model_facts import MoeMlp
@@ -21,10 +29,16 @@ EXPERTS = Cover(pattern=r".*", aten=(REGION_EXPERTS,))
 INSIDE_EXPERTS = Cover(pattern=rf"(?:{FEED_FORWARD}\.)?experts(?:\..+)?", without=(REGION_EXPERTS,))
 
 
-def moe_rows(at: Rows, mlp: MoeMlp) -> list[Draft]:
-    """From the normalised input to the sum of all experts of a token."""
+def moe_rows(at: Rows, mlp: MoeMlp, *, nth: int = 1) -> list[Draft]:
+    """From the normalised input to the sum of all experts of a token.
+
+    Args:
+        at: The layers.
+        mlp: Their experts.
+        nth: Which addition of the layer joins a dense MLP beside them.
+    """
     return [
-        *_parallel_dense(at, mlp),
+        *_parallel_dense(at, mlp, nth),
         *_routing(at, mlp),
         *_latent(at, mlp, "down"),
         *_travel(at, mlp, "dispatch"),
@@ -39,15 +53,24 @@ def _routing(at: Rows, mlp: MoeMlp) -> list[Draft]:
     args = {"num_experts": mlp.num_experts, "topk": mlp.top_k, "dtype": at.dtype}
     return [
         *at.gemm(
-            f"{AT}.router", n=mlp.num_experts, k=at.hidden, math="linear: a score for each expert",
-            covers=(Cover(pattern=ROUTER, aten=LINEAR),), bias=mlp.router_bias,
+            f"{AT}.router",
+            n=mlp.num_experts,
+            k=at.hidden,
+            math="linear: a score for each expert",
+            covers=(Cover(pattern=ROUTER, aten=LINEAR),),
+            bias=mlp.router_bias,
         ),
         at.kernel(
-            f"{AT}.topk", "topk_routing", args, ["num_tokens"], why=ROUTING_WHY, family="routing",
+            f"{AT}.topk",
+            "topk_routing",
+            args,
+            ["num_tokens"],
+            why=ROUTING_WHY,
+            family="routing",
             math=f"scores, the {mlp.top_k} highest of {mlp.num_experts}, their weights",
             covers=(Cover(pattern=ROUTER, without=LINEAR), Cover(pattern=FEED_FORWARD, functions=ROUTES)),
         ),
-    ]  # fmt: skip
+    ]
 
 
 ROUTES = ("route_tokens_to_experts", "get_topk_indices", "topk_routing")
@@ -59,15 +82,25 @@ def _travel(at: Rows, mlp: MoeMlp, way: str) -> list[Draft]:
     if not rank.dispatched:
         return []
     args = {
-        "hidden_size": mlp.latent_size or at.hidden, "topk": mlp.top_k, "num_experts": mlp.num_experts,
-        "num_ranks": rank.ep, "dtype": at.dtype,
-    }  # fmt: skip
+        "hidden_size": mlp.latent_size or at.hidden,
+        "topk": mlp.top_k,
+        "num_experts": mlp.num_experts,
+        "num_ranks": rank.ep,
+        "dtype": at.dtype,
+    }
     return [
         at.kernel(
-            f"{AT}.{way}", f"moe_{way}", args, ["num_tokens"], why=DISPATCH_WHY, family="collective",
-            math="tokens to their experts' ranks" if way == "dispatch" else "results back, weighted and summed",
+            f"{AT}.{way}",
+            f"moe_{way}",
+            args,
+            ["num_tokens"],
+            why=DISPATCH_WHY,
+            family="collective",
+            math="tokens to their experts' ranks"
+            if way == "dispatch"
+            else "results back, weighted and summed",
         )
-    ]  # fmt: skip
+    ]
 
 
 def _experts(at: Rows, mlp: MoeMlp) -> list[Draft]:
@@ -75,19 +108,29 @@ def _experts(at: Rows, mlp: MoeMlp) -> list[Draft]:
     hidden, width = mlp.latent_size or at.hidden, float(rank.replicas)
     if mlp.gated:
         args = {
-            "hidden_size": hidden, "inter_size": mlp.expert_size, "topk": mlp.top_k,
-            "num_experts": mlp.num_experts, "moe_tp_size": rank.moe_tp, "moe_ep_size": rank.ep,
-            "distribution": "balanced", "dtype": dtype,
-        }  # fmt: skip
+            "hidden_size": hidden,
+            "inter_size": mlp.expert_size,
+            "topk": mlp.top_k,
+            "num_experts": mlp.num_experts,
+            "moe_tp_size": rank.moe_tp,
+            "moe_ep_size": rank.ep,
+            "distribution": "balanced",
+            "dtype": dtype,
+        }
         said = "" if mlp.activation == "silu" else f", activation {mlp.activation}"
         biased = ", biases in the epilogues" if mlp.expert_bias else ""
         return [
             at.kernel(
-                f"{AT}.experts", "fused_moe", args, ["num_tokens"], family="moe", width=width,
+                f"{AT}.experts",
+                "fused_moe",
+                args,
+                ["num_tokens"],
+                family="moe",
+                width=width,
                 math=f"gate and up, activation, down of each token's {mlp.top_k} experts, their weighted sum{said}{biased}",
                 covers=(EXPERTS, INSIDE_EXPERTS),
             )
-        ]  # fmt: skip
+        ]
     return _plain_experts(at, mlp, hidden, dtype)
 
 
@@ -99,21 +142,42 @@ def _plain_experts(at: Rows, mlp: MoeMlp, hidden: int, dtype: str) -> list[Draft
     rows = mlp.top_k * rank.replicas / rank.ep
     return [
         at.groups_gemm(
-            f"{AT}.experts_up", groups=groups, n=inter, k=hidden, dtype=dtype, width=rows, family="moe",
-            math="up projection of each token's experts", covers=(EXPERTS, INSIDE_EXPERTS),
+            f"{AT}.experts_up",
+            groups=groups,
+            n=inter,
+            k=hidden,
+            dtype=dtype,
+            width=rows,
+            family="moe",
+            math="up projection of each token's experts",
+            covers=(EXPERTS, INSIDE_EXPERTS),
         ),
         at.elementwise(
-            f"{AT}.experts_act", "relu2" if mlp.activation == "relu2" else "silu", f"{mlp.activation} of each chosen expert", read=inter, written=inter, width=rows
+            f"{AT}.experts_act",
+            "relu2" if mlp.activation == "relu2" else "silu",
+            f"{mlp.activation} of each chosen expert",
+            read=inter,
+            written=inter,
+            width=rows,
         ),
         at.groups_gemm(
-            f"{AT}.experts_down", groups=groups, n=hidden, k=inter, dtype=dtype, width=rows, family="moe",
+            f"{AT}.experts_down",
+            groups=groups,
+            n=hidden,
+            k=inter,
+            dtype=dtype,
+            width=rows,
+            family="moe",
             math="down projection of each token's experts",
         ),
         at.elementwise(
-            f"{AT}.experts_sum", "add", "weighted sum over each token's experts",
-            read=rows * hidden, written=hidden,
+            f"{AT}.experts_sum",
+            "add",
+            "weighted sum over each token's experts",
+            read=rows * hidden,
+            written=hidden,
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _latent(at: Rows, mlp: MoeMlp, way: str) -> list[Draft]:
@@ -122,9 +186,13 @@ def _latent(at: Rows, mlp: MoeMlp, way: str) -> list[Draft]:
         return []
     sizes = (mlp.latent_size, at.hidden) if way == "down" else (at.hidden, mlp.latent_size)
     return at.gemm(
-        f"{AT}.latent_{way}", n=sizes[0], k=sizes[1], math=f"linear: latent {way}", part="experts",
+        f"{AT}.latent_{way}",
+        n=sizes[0],
+        k=sizes[1],
+        math=f"linear: latent {way}",
+        part="experts",
         covers=(inside(FEED_FORWARD, f"fc{1 if way == 'down' else 2}_latent_proj|latent_{way}_proj"),),
-    )  # fmt: skip
+    )
 
 
 def _shared(at: Rows, mlp: MoeMlp) -> list[Draft]:
@@ -134,7 +202,9 @@ def _shared(at: Rows, mlp: MoeMlp) -> list[Draft]:
     size, section = mlp.shared_size, f"{AT}.shared"
     names = ("gate", "up", "gate_up") if mlp.gated else ("up",)
     merged = not mlp.gated or at.merges("gate_up")
-    groups = {"gate_up" if mlp.gated else "up": names} if merged else {"gate": ("gate", "gate_up"), "up": ("up",)}
+    groups = (
+        {"gate_up" if mlp.gated else "up": names} if merged else {"gate": ("gate", "gate_up"), "up": ("up",)}
+    )
     factor = 2 if merged and mlp.gated else 1
     return [
         *at.quantised(f"{section}_in", at.hidden, "shared"),
@@ -142,25 +212,41 @@ def _shared(at: Rows, mlp: MoeMlp) -> list[Draft]:
             row
             for name, covered in groups.items()
             for row in at.gemm(
-                f"{section}_{name}_proj", n=factor * size, k=at.hidden, covers=(shared(*covered),),
-                math=f"linear: {name} of the shared experts", part="shared",
+                f"{section}_{name}_proj",
+                n=factor * size,
+                k=at.hidden,
+                covers=(shared(*covered),),
+                math=f"linear: {name} of the shared experts",
+                part="shared",
             )
         ),
         *at.activation(
-            section, size, gated=mlp.gated, name=mlp.activation, act=inside(SHARED, ACT),
+            section,
+            size,
+            gated=mlp.gated,
+            name=mlp.activation,
+            act=inside(SHARED, ACT),
             product=Cover(pattern=SHARED, aten=("aten.mul",)),
         ),
         *at.quantised(f"{section}_down", size, "shared"),
         *at.gemm(
-            f"{section}_down_proj", n=at.hidden, k=size, covers=(shared("down"),),
-            math="linear: down of the shared experts", part="shared",
+            f"{section}_down_proj",
+            n=at.hidden,
+            k=size,
+            covers=(shared("down"),),
+            math="linear: down of the shared experts",
+            part="shared",
         ),
         *_shared_gate(at, mlp),
         at.elementwise(
-            f"{section}_add", "add", "shared and routed experts together", read=2 * at.hidden, written=at.hidden,
+            f"{section}_add",
+            "add",
+            "shared and routed experts together",
+            read=2 * at.hidden,
+            written=at.hidden,
             covers=(Cover(pattern=FEED_FORWARD, aten=("aten.add", "aten.add_")),),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _shared_gate(at: Rows, mlp: MoeMlp) -> list[Draft]:
@@ -168,23 +254,35 @@ def _shared_gate(at: Rows, mlp: MoeMlp) -> list[Draft]:
         return []
     return [
         *at.gemm(
-            f"{AT}.shared_gate", n=1, k=at.hidden, covers=(inside(FEED_FORWARD, "shared_expert_gate"),),
+            f"{AT}.shared_gate",
+            n=1,
+            k=at.hidden,
+            covers=(inside(FEED_FORWARD, "shared_expert_gate"),),
             math="linear: gate of the shared experts",
         ),
         at.elementwise(
-            f"{AT}.shared_scale", "sigmoid_mul", "sigmoid(gate) times the shared experts' output", read=at.hidden + 1,
-            written=at.hidden, covers=(Cover(pattern=FEED_FORWARD, aten=("aten.mul", "aten.sigmoid")),),
+            f"{AT}.shared_scale",
+            "sigmoid_mul",
+            "sigmoid(gate) times the shared experts' output",
+            read=at.hidden + 1,
+            written=at.hidden,
+            covers=(Cover(pattern=FEED_FORWARD, aten=("aten.mul", "aten.sigmoid")),),
         ),
-    ]  # fmt: skip
+    ]
 
 
-def _parallel_dense(at: Rows, mlp: MoeMlp) -> list[Draft]:
+def _parallel_dense(at: Rows, mlp: MoeMlp, nth: int) -> list[Draft]:
     """A dense MLP beside the experts, its output added to theirs."""
     if mlp.parallel_dense is None:
         return []
     return [
         *mlp_rows(at, mlp.parallel_dense),
         at.elementwise(
-            f"{AT}.parallel_add", "add", "dense MLP and experts together", read=2 * at.hidden, written=at.hidden
+            f"{AT}.parallel_add",
+            "add",
+            "dense MLP and experts together",
+            read=2 * at.hidden,
+            written=at.hidden,
+            covers=(residual_sum(nth),),
         ),
     ]

@@ -21,11 +21,15 @@ def before(site: Site) -> list[Draft]:
     at = site.at(OUTSIDE, 1)
     return [
         at.elementwise(
-            "embed.lookup", "embedding", "rows of the embedding by token id", read=at.hidden, written=at.hidden,
+            "embed.lookup",
+            "embedding",
+            "rows of the embedding by token id",
+            read=at.hidden,
+            written=at.hidden,
             covers=(Cover(pattern=EMBEDDING),),
         ),
         *at.meeting("embed"),
-    ]  # fmt: skip
+    ]
 
 
 def behind(site: Site) -> list[Draft]:
@@ -34,8 +38,13 @@ def behind(site: Site) -> list[Draft]:
     return [
         at.norm_before("head.final_norm", (Cover(pattern=FINAL_NORM),)),
         *at.gemm(
-            "head.lm_head", n=rank.vocab_size, k=at.hidden, covers=(Cover(pattern="lm_head|embed_out|output"),),
-            math="logits of the sampled positions", counted="sampled", bias=rank.facts.lm_head_bias,
+            "head.lm_head",
+            n=rank.vocab_size,
+            k=at.hidden,
+            covers=(Cover(pattern="lm_head|embed_out|output"),),
+            math="logits of the sampled positions",
+            counted="sampled",
+            bias=rank.facts.lm_head_bias,
         ),
         *at.logits_gather(round(rank.vocab_size * dtype_bytes(at.dtype))),
-    ]  # fmt: skip
+    ]

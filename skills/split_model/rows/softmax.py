@@ -29,10 +29,15 @@ def softmax_rows(at: Rows, mixer: SoftmaxAttention) -> list[Draft]:
         *_gate(at, mixer),
         *at.quantised(f"{AT}.o", mixer.num_heads * mixer.v_head_dim, "attention"),
         *at.gemm(
-            f"{AT}.o_proj", n=at.hidden, k=mixer.num_heads * mixer.v_head_dim, covers=(projected("o"),),
-            math="linear: o", part="attention", bias=mixer.o_bias,
+            f"{AT}.o_proj",
+            n=at.hidden,
+            k=mixer.num_heads * mixer.v_head_dim,
+            covers=(projected("o"),),
+            math="linear: o",
+            part="attention",
+            bias=mixer.o_bias,
         ),
-    ]  # fmt: skip
+    ]
 
 
 def widths(mixer: SoftmaxAttention) -> dict[str, int]:
@@ -51,31 +56,52 @@ def _projections(at: Rows, mixer: SoftmaxAttention) -> list[Draft]:
     parts = widths(mixer)
     if at.merges("qkv"):
         return at.gemm(
-            f"{AT}.qkv_proj", n=sum(parts.values()), k=at.hidden, covers=(projected("q", "k", "v", "qkv"),),
-            math=f"linear: {', '.join(parts)}", part="attention", bias=mixer.qkv_bias,
-        )  # fmt: skip
+            f"{AT}.qkv_proj",
+            n=sum(parts.values()),
+            k=at.hidden,
+            covers=(projected("q", "k", "v", "qkv"),),
+            math=f"linear: {', '.join(parts)}",
+            part="attention",
+            bias=mixer.qkv_bias,
+        )
     return [
         row
         for name, width in parts.items()
         for row in at.gemm(
-            f"{AT}.{name}_proj", n=width, k=at.hidden, math=f"linear: {name}", part="attention",
-            covers=(projected("q", "qkv") if name == "q" else projected(name),), bias=mixer.qkv_bias,
+            f"{AT}.{name}_proj",
+            n=width,
+            k=at.hidden,
+            math=f"linear: {name}",
+            part="attention",
+            covers=(projected("q", "qkv") if name == "q" else projected(name),),
+            bias=mixer.qkv_bias,
         )
-    ]  # fmt: skip
+    ]
 
 
 def _head_norms(at: Rows, mixer: SoftmaxAttention) -> list[Draft]:
     heads = {"q": mixer.num_heads, "k": mixer.num_kv_heads} if mixer.qk_norm else {}
     if mixer.v_norm:
         heads["v"] = mixer.num_kv_heads
-    names = {"q": "q_norm|q_layernorm|query_layernorm|qk_norm", "k": "k_norm|k_layernorm|key_layernorm", "v": "v_norm"}
+    names = {
+        "q": "q_norm|q_layernorm|query_layernorm",
+        "k": "k_norm|k_layernorm|key_layernorm",
+        "v": "v_norm",
+    }
+    # One module for queries and keys: its first call is of the queries.
+    both = {
+        "q": (Cover(pattern=rf"{ATTENTION}\.qk_norm", nth=0),),
+        "k": (Cover(pattern=rf"{ATTENTION}\.qk_norm", nth=1),),
+    }
     return [
         at.norm(
-            f"{AT}.{name}_norm", size=mixer.v_head_dim if name == "v" else mixer.head_dim, rows=float(rows),
-            covers=(inside(ATTENTION, names[name]),),
+            f"{AT}.{name}_norm",
+            size=mixer.v_head_dim if name == "v" else mixer.head_dim,
+            rows=float(rows),
+            covers=(inside(ATTENTION, names[name]), *both.get(name, ())),
         )
         for name, rows in heads.items()
-    ]  # fmt: skip
+    ]
 
 
 def _positions_and_cache(at: Rows, mixer: SoftmaxAttention) -> list[Draft]:
@@ -84,19 +110,29 @@ def _positions_and_cache(at: Rows, mixer: SoftmaxAttention) -> list[Draft]:
     key_and_value = mixer.num_kv_heads * (mixer.head_dim + mixer.v_head_dim)
     kv_written = key_and_value * dtype_bytes(at.site.rank.kv_dtype) / dtype_bytes(at.dtype)
     if at.merges("rope_append"):
-        math = "rotates queries and keys where the layer does, writes keys and values into pages, in one launch"
+        math = (
+            "rotates queries and keys where the layer does, writes keys and values into pages, in one launch"
+        )
         value_read = mixer.num_kv_heads * mixer.v_head_dim
         written = mixer.num_heads * mixer.head_dim + kv_written
         return [
             at.elementwise(
-                f"{AT}.rope_append", "rope", math, read=rotated_size + value_read, written=written,
+                f"{AT}.rope_append",
+                "rope",
+                math,
+                read=rotated_size + value_read,
+                written=written,
                 covers=(rotated(), appended()),
             )
-        ]  # fmt: skip
+        ]
     rope = at.elementwise(
-        f"{AT}.rope", "rope", "rotates queries and keys by position",
-        read=rotated_size, written=rotated_size, covers=(rotated(),),
-    )  # fmt: skip
+        f"{AT}.rope",
+        "rope",
+        "rotates queries and keys by position",
+        read=rotated_size,
+        written=rotated_size,
+        covers=(rotated(),),
+    )
     return [*([rope] if mixer.rope else []), kv_append(at, key_and_value, kv_written)]
 
 
@@ -105,22 +141,40 @@ def kv_append(at: Rows, elements: int, written: float) -> Draft:
     if at.site.catalogue.kv_append == "copy":
         math = "keys and values of the new tokens into the cache"
         return at.elementwise(
-            f"{AT}.kv_append", "copy", math, read=elements, written=written, family="kv_append", covers=(appended(),)
+            f"{AT}.kv_append",
+            "copy",
+            math,
+            read=elements,
+            written=written,
+            family="kv_append",
+            covers=(appended(),),
         )
     math = "the cache and the new tokens, copied together: keys, then values"
     return at.elementwise(
-        f"{AT}.kv_append", "cat", math, read=elements / 2, written=elements / 2, dtype=at.site.rank.kv_dtype,
-        family="kv_append", counted="context", launches=2, covers=(appended(),),
-    )  # fmt: skip
+        f"{AT}.kv_append",
+        "cat",
+        math,
+        read=elements / 2,
+        written=elements / 2,
+        dtype=at.site.rank.kv_dtype,
+        family="kv_append",
+        counted="context",
+        launches=2,
+        covers=(appended(),),
+    )
 
 
 def _attention(at: Rows, mixer: SoftmaxAttention) -> list[Draft]:
     """Scores, softmax and values as one unit, a launch of its own for prefill and for decode."""
     window = mixer.window_size
     args: dict[str, Any] = {
-        "num_heads": mixer.num_heads, "num_kv_heads": mixer.num_kv_heads, "head_dim": mixer.head_dim,
-        "dtype": at.dtype, "kv_dtype": at.site.rank.kv_dtype, "window_size": window,
-    }  # fmt: skip
+        "num_heads": mixer.num_heads,
+        "num_kv_heads": mixer.num_kv_heads,
+        "head_dim": mixer.head_dim,
+        "dtype": at.dtype,
+        "kv_dtype": at.site.rank.kv_dtype,
+        "window_size": window,
+    }
     prefix, why = "", ""
     if mixer.chunked:
         prefix, why = "chunked_", CHUNKED_WHY
@@ -134,11 +188,20 @@ def _attention(at: Rows, mixer: SoftmaxAttention) -> list[Draft]:
         math += ", with a learned logit a head in the softmax"
     return [
         at.kernel(
-            f"{AT}.{phase}", f"{prefix}attention_{phase}", args, AXES[phase], why=why,
-            until_then=f"attention_{phase}", family="attention", math=math, counted=phase, covers=(attended(phase),),
+            f"{AT}.{phase}",
+            f"{prefix}attention_{phase}",
+            args,
+            AXES[phase],
+            why=why,
+            until_then=f"attention_{phase}",
+            family="attention",
+            math=math,
+            counted=phase,
+            covers=(attended(phase),),
         )
-        for phase in ("prefill", "decode") if phase in at.site.phases
-    ]  # fmt: skip
+        for phase in ("prefill", "decode")
+        if phase in at.site.phases
+    ]
 
 
 def _gate(at: Rows, mixer: SoftmaxAttention) -> list[Draft]:
@@ -148,6 +211,11 @@ def _gate(at: Rows, mixer: SoftmaxAttention) -> list[Draft]:
     covers = (own(aten=("aten.sigmoid", "aten.mul")), Cover(pattern=rf"{ATTENTION}\.g_proj"))
     return [
         at.elementwise(
-            f"{AT}.output_gate", "sigmoid_mul", "sigmoid(gate) times the output", read=2 * size, written=size, covers=covers
+            f"{AT}.output_gate",
+            "sigmoid_mul",
+            "sigmoid(gate) times the output",
+            read=2 * size,
+            written=size,
+            covers=covers,
         )
     ]

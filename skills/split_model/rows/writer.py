@@ -16,8 +16,8 @@ from skills.split_model.schema import MapsTo
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from skills.split_model.catalogue.entry import Catalogue
     from servingsim.archs.explore.weights import Part
+    from skills.split_model.catalogue.entry import Catalogue
     from skills.split_model.draft import Counted, Cover, Family
     from skills.split_model.rank import Rank
 
@@ -123,10 +123,15 @@ class Rows:
         dtype = self.weight_dtype(part) if part else self.dtype
         found = [
             self.row(
-                op, family="gemm", math=math, verdict="reuse", covers=covers, counted=counted,
+                op,
+                family="gemm",
+                math=math,
+                verdict="reuse",
+                covers=covers,
+                counted=counted,
                 maps_to=MapsTo(kind="single_gemm", args={"n": n, "k": k, "dtype": dtype}, axes=["m"]),
             )
-        ]  # fmt: skip
+        ]
         if bias:
             name = f"{op.removesuffix('_proj')}_bias"
             found.append(self.fold(name, op, "bias of the linear layer", read=2 * n, written=n))
@@ -141,7 +146,9 @@ class Rows:
             op, "grouped_gemm", args, ["m"], **({"family": "gemm", "math": math, "width": width} | fields)
         )
 
-    def quantised(self, projection: str, width: int, part: Part, *, counted: Counted = "tokens") -> list[Draft]:
+    def quantised(
+        self, projection: str, width: int, part: Part, *, counted: Counted = "tokens"
+    ) -> list[Draft]:
         """The input of an fp8 projection, quantised by a launch that the trace of the plain model has not."""
         dtype = self.weight_dtype(part)
         if not dtype.startswith("fp8"):
@@ -149,13 +156,21 @@ class Rows:
         written = width * dtype_bytes(dtype) / dtype_bytes(self.dtype)
         math = "input of the projection to fp8 (not in the traced model)"
         return [
-            self.elementwise(f"{projection}_quant", "copy", math, read=width, written=written, counted=counted)
+            self.elementwise(
+                f"{projection}_quant", "copy", math, read=width, written=written, counted=counted
+            )
         ]
 
     def norm(
-        self, op: str, *, size: int, covers: tuple[Cover, ...], rows: float = 1.0, launches: int = 1,
+        self,
+        op: str,
+        *,
+        size: int,
+        covers: tuple[Cover, ...],
+        rows: float = 1.0,
+        launches: int = 1,
         counted: Counted = "tokens",
-    ) -> Draft:  # fmt: skip
+    ) -> Draft:
         """A norm over rows of `size` elements, `rows` of them a token."""
         args: dict[str, Any] = {"hidden_size": size, "dtype": self.dtype}
         layer = self.site.rank.facts.norm == "layer"
@@ -163,23 +178,47 @@ class Rows:
             ("layer_norm", "LayerNorm", LAYER_NORM_WHY) if layer else ("rms_norm", "RMSNorm", "")
         )
         return self.kernel(
-            op, kind, args, ["num_tokens"], why=why, until_then="rms_norm", family="norm", math=math,
-            covers=covers, width=rows, launches=launches, counted=counted,
-        )  # fmt: skip
+            op,
+            kind,
+            args,
+            ["num_tokens"],
+            why=why,
+            until_then="rms_norm",
+            family="norm",
+            math=math,
+            covers=covers,
+            width=rows,
+            launches=launches,
+            counted=counted,
+        )
 
     def norm_before(self, op: str, covers: tuple[Cover, ...]) -> Draft:
         """The norm before a section, with the residual addition where the stack adds and normalises at once."""
         if not self.merges("add_norm") or self.site.rank.facts.norm == "layer":
             return self.norm(op, size=self.hidden, covers=covers)
         return self.kernel(
-            op, ADD_NORM, {"hidden_size": self.hidden, "dtype": self.dtype}, ["num_tokens"], why=NORM_WHY,
-            until_then="rms_norm", family="norm", math="residual sum, then RMSNorm of it", covers=covers,
-        )  # fmt: skip
+            op,
+            ADD_NORM,
+            {"hidden_size": self.hidden, "dtype": self.dtype},
+            ["num_tokens"],
+            why=NORM_WHY,
+            until_then="rms_norm",
+            family="norm",
+            math="residual sum, then RMSNorm of it",
+            covers=covers,
+        )
 
     def elementwise(
-        self, op: str, callable_name: str, math: str, *, read: float, written: float, dtype: str = "",
+        self,
+        op: str,
+        callable_name: str,
+        math: str,
+        *,
+        read: float,
+        written: float,
+        dtype: str = "",
         **rest: Any,  # noqa: ANN401 - fields of Draft
-    ) -> Draft:  # fmt: skip
+    ) -> Draft:
         """A memory-bound launch, sized by elements a token."""
         dtype = dtype or self.dtype
         size = dtype_bytes(dtype)
@@ -193,12 +232,25 @@ class Rows:
         """An epilogue of another row, and the elements a token that it would move by itself."""
         alone = self.elementwise(op, "add", math, read=read, written=written)
         return self.row(
-            op, family="pointwise", math=math, verdict="fold", maps_to=MapsTo(host=host),
-            placeholder=alone.maps_to, covers=covers,
-        )  # fmt: skip
+            op,
+            family="pointwise",
+            math=math,
+            verdict="fold",
+            maps_to=MapsTo(host=host),
+            placeholder=alone.maps_to,
+            covers=covers,
+        )
 
     def activation(
-        self, section: str, size: int, *, gated: bool, name: str, act: Cover, product: Cover | None, rows: float = 1.0
+        self,
+        section: str,
+        size: int,
+        *,
+        gated: bool,
+        name: str,
+        act: Cover,
+        product: Cover | None,
+        rows: float = 1.0,
     ) -> list[Draft]:
         """The activation between two projections: with the product at once, apart from it, or alone.
 
@@ -217,10 +269,15 @@ class Rows:
             callable_name = "gelu_mul" if name == "gelu" else "silu_mul"
             return [
                 self.elementwise(
-                    f"{section}.{callable_name}", callable_name, f"{said}(gate) * up",
-                    read=2 * size, written=size, covers=(act, *both), width=rows,
+                    f"{section}.{callable_name}",
+                    callable_name,
+                    f"{said}(gate) * up",
+                    read=2 * size,
+                    written=size,
+                    covers=(act, *both),
+                    width=rows,
                 )
-            ]  # fmt: skip
+            ]
         return [
             self.elementwise(
                 f"{section}.silu", "silu", f"{said}(gate)", read=size, written=size, covers=(act,), width=rows
@@ -239,10 +296,15 @@ class Rows:
         width = self.hidden * dtype_bytes(self.dtype)
         return [
             self.kernel(
-                f"{section}.all_reduce", "all_reduce", args, ["message_bytes"], family="collective",
-                math="sum over ranks (not in the traced model)", width=width,
+                f"{section}.all_reduce",
+                "all_reduce",
+                args,
+                ["message_bytes"],
+                family="collective",
+                math="sum over ranks (not in the traced model)",
+                width=width,
             )
-        ]  # fmt: skip
+        ]
 
     def residual(self, section: str, *, nth: int, host: str) -> Draft:
         """The addition of a section's output: in the norm that follows, or a launch."""
@@ -259,11 +321,17 @@ class Rows:
             return []
         return [
             self.kernel(
-                "head.logits_gather", "all_gather", {"num_ranks": tp, "dtype": self.dtype}, ["message_bytes"],
-                why=GATHER_WHY, family="collective", math="logits of all ranks (not in the traced model)",
-                counted="sampled", width=float(token_bytes),
+                "head.logits_gather",
+                "all_gather",
+                {"num_ranks": tp, "dtype": self.dtype},
+                ["message_bytes"],
+                why=GATHER_WHY,
+                family="collective",
+                math="logits of all ranks (not in the traced model)",
+                counted="sampled",
+                width=float(token_bytes),
             )
-        ]  # fmt: skip
+        ]
 
 
 def by_bytes(callable_name: str, read: float, written: float, dtype: str) -> MapsTo:
