@@ -17,8 +17,10 @@ import numpy as np
 
 from servingsim.sim.loop.build import LogSettings, PoolSettings, new_simulation
 from servingsim.sim.loop.state import (
+    AXES,
     BATCH_AXIS,
     CHUNK_AXIS,
+    COUNT_ROWS,
     GROUP_FACTOR,
     HOST_COLUMNS,
     KV_AXIS,
@@ -76,7 +78,7 @@ def prices(folder: Path, run: GoldenRun) -> Prices:
     ops = _read_tables(folder / f"{run.tables}_optables.csv.gz")
     factor = GROUP if run.grouped else 1.0
     tokens = max(key for key, _ in ops["attn_pre_proj"])
-    count_ms = np.zeros((1, 3, tokens + 1))
+    count_ms = np.zeros((1, COUNT_ROWS, tokens + 1))
     ragged = {name: table for name, table in ops.items() if name not in {"attn_decode", "attn_prefill"}}
     for count in range(1, tokens + 1):
         up = -(-count // TOKEN_STEP) * TOKEN_STEP
@@ -96,8 +98,8 @@ def prices(folder: Path, run: GoldenRun) -> Prices:
     modes[0, PREFILL_MODE], modes[0, READING] = TOGETHER, NEXT_UP
     by_batch = np.zeros((1, len(batch), len(chunk), len(prefix)))
     by_batch[0, :] = prefill.T * run.layers
-    axes = np.zeros((1, 5, max(len(batch), len(kv), len(chunk), len(prefix))))
-    points = np.zeros((1, 5), dtype=np.int64)
+    axes = np.zeros((1, AXES, max(len(batch), len(kv), len(chunk), len(prefix))))
+    points = np.zeros((1, AXES), dtype=np.int64)
     for axis, values in ((BATCH_AXIS, batch), (KV_AXIS, kv), (CHUNK_AXIS, chunk), (PREFIX_AXIS, prefix)):
         axes[0, axis, : len(values)], points[0, axis] = values, len(values)
     return Prices(modes, host, count_ms, decode[None], by_batch, axes, points)

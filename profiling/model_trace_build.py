@@ -46,6 +46,8 @@ def build(config: dict[str, Any], dtype: str) -> Built:
     causal, towers = (each._model_mapping for each in (AutoModelForCausalLM, AutoModelForImageTextToText))  # noqa: SLF001 - no public list
     if type(text) in causal:
         return _on_meta(AutoModelForCausalLM, text, text, dtype, whole=True)
+    if type(known) in causal and causal[type(known)].config_class is type(text):
+        return _on_meta(causal[type(known)], text, text, dtype, whole=True)
     if type(known) in causal:
         return _on_meta(AutoModelForCausalLM, known, text, dtype, whole=type(known) is type(text))
     if type(known) in towers:
@@ -79,9 +81,20 @@ def _on_meta(auto: Any, config: Any, text: Any, dtype: str, *, whole: bool) -> B
     if getattr(text, "is_decoder", True) is False:
         text.is_decoder = True
     with torch.device("meta"):
-        model = auto.from_config(config, dtype=DTYPES[dtype])
+        made = getattr(auto, "from_config", None) or auto._from_config  # noqa: SLF001 - what the former calls
+        model = made(config, dtype=DTYPES[dtype])
+    _move(model, DTYPES[dtype])
     model.tie_weights()
     return Built(model.eval(), text, whole)
+
+
+def _move(model: Any, dtype: torch.dtype) -> None:  # noqa: ANN401 - a transformers model
+    """Old modules make their weights by a constructor that knows neither device nor dtype: those follow."""
+    for module in model.modules():
+        for name, weight in list(module.named_parameters(recurse=False)):
+            if weight.device.type != "meta":
+                made = torch.empty_like(weight, device="meta", dtype=dtype)
+                setattr(module, name, torch.nn.Parameter(made, requires_grad=False))
 
 
 def model_types() -> dict[str, str]:

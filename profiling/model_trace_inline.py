@@ -11,10 +11,11 @@ from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from profiling.model_trace_region_work import causal_pairs
 from profiling.model_trace_work import ADDED_PRODUCTS, PRODUCTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from profiling.model_trace import TracedOp
 
@@ -23,29 +24,24 @@ MATRIX = 3
 """Dimensions of a product of activations: at least a batch of matrices."""
 
 
-def whole_attention(ops: Iterable[TracedOp], contexts: Mapping[str, int]) -> list[TracedOp]:
-    """The operations, with a `region.attention` in place of each attention written by hand.
-
-    Args:
-        ops: In the order in which they ran.
-        contexts: Tokens cached before each phase.
-    """
+def whole_attention(ops: Iterable[TracedOp]) -> list[TracedOp]:
+    """The operations as they ran, with a `region.attention` in place of each attention written by hand."""
     whole: list[TracedOp] = []
-    for (phase, _), run in groupby(ops, key=lambda op: (op.phase, op.layer)):
-        whole.extend(_merged(list(run), contexts[phase]))
+    for _, run in groupby(ops, key=lambda op: (op.phase, op.layer)):
+        whole.extend(_merged(list(run)))
     return whole
 
 
-def _merged(ops: list[TracedOp], context: int) -> list[TracedOp]:
+def _merged(ops: list[TracedOp]) -> list[TracedOp]:
     """Of one layer, from its end: a span that is replaced does not move those before it."""
     for at in range(len(ops) - 1, -1, -1):
         if at < len(ops) and ops[at].aten == TORCH_ATTENTION:
-            ops[at] = _region(ops[at], ops[at], ops[at], context)
+            ops[at] = _region(ops[at], ops[at], ops[at])
         elif at < len(ops) and ops[at].aten in {"aten.softmax", "aten._softmax"}:
             span = _span(ops, at)
             if span is not None:
                 first, last = span
-                ops[first : last + 1] = [_region(ops[first], ops[at], ops[last], context)]
+                ops[first : last + 1] = [_region(ops[first], ops[at], ops[last])]
     return ops
 
 
@@ -79,7 +75,7 @@ def _product(op: TracedOp) -> bool:
     return name in (*PRODUCTS, *ADDED_PRODUCTS, "einsum") and name != "linear" and len(op.output) >= MATRIX
 
 
-def _region(first: TracedOp, softmax: TracedOp, last: TracedOp, context: int) -> TracedOp:
+def _region(first: TracedOp, softmax: TracedOp, last: TracedOp) -> TracedOp:
     """One operation with the operands of both products, counted over the pairs that causality leaves."""
     if first is last:
         operands, (q_len, keys), flops = (
@@ -90,7 +86,7 @@ def _region(first: TracedOp, softmax: TracedOp, last: TracedOp, context: int) ->
     else:
         operands, (q_len, keys) = (*first.inputs[-2:], last.inputs[1]), softmax.output[-2:]
         flops = first.flops + last.flops
-    pairs = sum(min(context + at + 1, keys) for at in range(q_len))
+    pairs = causal_pairs(q_len, keys, keys)
     size = 2 if first.dtype in {"bfloat16", "float16"} else 4
     return replace(
         first,

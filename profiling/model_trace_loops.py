@@ -11,19 +11,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from profiling.model_trace_regions import Regions
 
-LOOPS = {
-    "rwkv_linear_attention": ("", "rwkv_scan"),
-    "_rnn_scan": ("RecurrentGemmaRglru", "gated_linear_recurrence"),
-    "forward": ("xLSTMBackend", "mlstm_scan"),
-}
-"""Function: the class that it is a method of, empty for a function of the module, and the region's name."""
+LOOPS = (
+    ("", "rwkv_linear_attention", "rwkv_scan"),
+    ("RecurrentGemmaRglru", "_rnn_scan", "gated_linear_recurrence"),
+    ("xLSTMBackend", "forward", "mlstm_scan"),
+    ("Qwen4ExpTextQSAIndexer", "forward", "indexer"),
+)
+"""The class of a method, empty for a function of the module; the function; and the region's name."""
 
 
 def keep_loops_whole(model: Any, regions: Regions) -> None:  # noqa: ANN401 - a transformers model
     """Take the loops of a model's own modelling file over."""
     module = sys.modules[type(model).__module__]
-    for function, (owner, region) in LOOPS.items():
+    for owner, function, region in LOOPS:
         place = getattr(module, owner, None) if owner else module
         plain = getattr(place, function, None)
-        if plain is not None and not hasattr(plain, "__wrapped__"):
+        if plain is not None and not hasattr(plain, "region"):
             setattr(place, function, regions.keep(region, plain, plain))

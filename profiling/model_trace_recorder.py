@@ -68,6 +68,15 @@ class Recorder:
         finally:
             self.muted = before
 
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[list[TracedOp]]:
+        """Collect what runs inside apart: a region stands for it."""
+        before, self.ops = self.ops, []
+        try:
+            yield self.ops
+        finally:
+            self.ops = before
+
     def record(self, func: Any, args: tuple[Any, ...], inputs: list[Any], output: Any) -> None:  # noqa: ANN401 - torch's
         """One operation that just ran."""
         name = str(func).split(".")[1]

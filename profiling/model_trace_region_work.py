@@ -29,10 +29,10 @@ REGIONS = {
 """A fused form for many tokens and one for a single token compute the same."""
 COUNTS = ("num_experts", "moe_num_experts")
 """How modules name their number of experts; else it is the first axis of their weights."""
-DELTA_PRODUCTS = 3
-"""State times key, the update's outer product, state times query."""
-SCAN_PRODUCTS = 2
-"""The update's outer product, state times C (mLSTM: times query)."""
+DELTA_FLOPS = 7
+"""An element of the state and token: decay, state times key (2), the update's outer product (2), times query (2)."""
+SCAN_FLOPS = 5
+"""Decay, the input's outer product and its sum (2), state times C, or query (2)."""
 ELEMENTWISE_PRODUCTS = {"rwkv_scan": 6, "gated_linear_recurrence": 1}
 """Of recurrences whose state is one element a channel: numerator, denominator and output; decay and add."""
 
@@ -76,7 +76,7 @@ def experts(module: Any, hidden: Any, top_k: int, *, every: bool = False) -> Wor
     among = max(int(getattr(module, "total_experts", 0) or 0), count)
     tokens = hidden.numel() // hidden.shape[-1] // (count if every else 1)
     touched = count * (1.0 - (1.0 - min(top_k, among) / among) ** tokens)
-    matrices = [each for each in weights if each.dim() > 2 or each.shape[0] != count]  # noqa: PLR2004 - not biases
+    matrices = [each for each in weights if each.dim() > 2 or each.shape[0] != count]
     products = sum(2 * tokens * top_k * each.numel() // among for each in matrices)
     read = sum(each.numel() * each.element_size() for each in weights) * touched / count
     moved = round(read) + 2 * tokens * hidden.shape[-1] * hidden.element_size()
@@ -88,7 +88,7 @@ def stacked(module: Any) -> list[Any]:  # noqa: ANN401 - a module
     return [each for each in module.parameters() if each.dim() > 1]
 
 
-def hub(name: str, named: Mapping[str, Any], operands: list[Any], results: list[Any]) -> Work:
+def hub(name: str, named: Mapping[str, Any], operands: list[Any], results: list[Any], inside: int) -> Work:
     """Of a function that a kernel of the hub may stand for.
 
     Args:
@@ -96,24 +96,26 @@ def hub(name: str, named: Mapping[str, Any], operands: list[Any], results: list[
         named: Its arguments by the names of its parameters.
         operands: The tensors among them.
         results: The tensors that it returns.
+        inside: FLOPs of its reference code, for a function that no rule is known of.
     """
     moved = sum(each.numel() * each.element_size() for each in [*operands, *results])
-    return Work(_hub_flops(REGIONS.get(name, name), name, named, results[0]), int(moved))
+    known = _hub_flops(REGIONS.get(name, name), name, named, results[0])
+    return Work(inside if known is None else known, int(moved))
 
 
-def _hub_flops(region: str, name: str, named: Mapping[str, Any], result: Any) -> int:  # noqa: ANN401 - a tensor
+def _hub_flops(region: str, name: str, named: Mapping[str, Any], result: Any) -> int | None:  # noqa: ANN401 - a tensor
     if region == "causal_conv1d":
         return int(2 * result.numel() * named["weight"].shape[-1])
     if region in {"gated_delta_rule", "kimi_delta_rule"}:
-        return int(2 * DELTA_PRODUCTS * result.numel() * named["key"].shape[-1])
+        return int(DELTA_FLOPS * result.numel() * named["key"].shape[-1])
     if region == "mlstm_scan":
-        return int(2 * SCAN_PRODUCTS * result.numel() * named["key"].shape[-1])
+        return int(SCAN_FLOPS * result.numel() * named["key"].shape[-1])
     if region in ELEMENTWISE_PRODUCTS:
         return int(2 * ELEMENTWISE_PRODUCTS[region] * result.numel())
     if region == "mamba_scan":
         state = named["A"].shape[-1] if name == "selective_scan_fn" else named["B"].shape[-1]
-        return int(2 * SCAN_PRODUCTS * result.numel() * state)
-    return int(result.numel())
+        return int(SCAN_FLOPS * result.numel() * state)
+    return None
 
 
 def _pairs(
@@ -128,15 +130,17 @@ def _pairs(
     causal = getattr(module, "is_causal", True) if causal is None else causal
     if not causal:
         return q_len * keys, "not causal"
-    positions = range(context, context + q_len)
     chunk = _chunk(module)
     if chunk:
-        return sum(position % chunk + 1 for position in positions), f"chunk {chunk}"
+        return sum(position % chunk + 1 for position in range(context, context + q_len)), f"chunk {chunk}"
     limits = {name: seen for name, seen in _limits(module, said).items() if isinstance(seen, int) and seen}
-    seen = min(limits.values(), default=context + q_len)
-    return sum(min(position + 1, seen) for position in positions), " ".join(
-        f"{name} {limit}" for name, limit in limits.items()
-    )
+    words = " ".join(f"{name} {limit}" for name, limit in limits.items())
+    return causal_pairs(q_len, keys, min(limits.values(), default=keys)), words
+
+
+def causal_pairs(q_len: int, keys: int, seen: int) -> int:
+    """Pairs where the queries are the last tokens of the keys, each seeing at most `seen` of them."""
+    return sum(min(max(keys - q_len + at, 0) + 1, seen, keys) for at in range(q_len))
 
 
 def _limits(module: Any, said: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ANN401 - a module

@@ -12,6 +12,7 @@ import inspect
 from typing import Any
 
 import torch
+from torch.fx.experimental import _config as config
 from transformers import masking_utils
 from transformers.integrations import hub_kernels
 from transformers.integrations.moe import ExpertsInterface
@@ -121,25 +122,37 @@ class Regions:
             recorder = self.recorder
             if recorder is None:
                 return decorated(*args, **kwargs)
-            with recorder.mute():
-                output = self._result(decorated, args, kwargs)
+            output, inside = self._result(decorated, args, kwargs)
             results = tensors(output)
             if results and not recorder.muted:
-                named = signature.bind(*args, **kwargs).arguments
+                said = {key: value for key, value in kwargs.items() if key in signature.parameters}
+                named = signature.bind_partial(*args, **said).arguments
                 operands = tensors([*args, *kwargs.values()])
                 recorder.add(
-                    work.region_name(name), operands, results, work.hub(name, named, operands, results)
+                    work.region_name(name),
+                    operands,
+                    results,
+                    work.hub(name, named, operands, results, inside),
                 )
             return output
 
-        return region
+        kept: Any = region
+        kept.region = work.region_name(name)
+        return kept
 
-    def _result(self, function: Any, args: Any, kwargs: Any) -> Any:  # noqa: ANN401 - any kernel's
-        """Its result's shapes, found once by its reference code: later layers need not loop through it again."""
-        key = (function, _shapes(args), _shapes(sorted(kwargs.items())))
+    def _result(self, function: Any, args: Any, kwargs: Any) -> tuple[Any, int]:  # noqa: ANN401 - any kernel's
+        """Its result's shapes and what its reference code computes, found once: later layers need no loop."""
+        recorder = self.recorder
+        if recorder is None:
+            return function(*args, **kwargs), 0
+        key = (function, recorder.muted, _shapes(args), _shapes(sorted(kwargs.items())))
         if key not in self._known:
-            self._known[key] = function(*args, **kwargs)
-        return _fresh(self._known[key])
+            with recorder.aside() as ops, config.patch(meta_nonzero_assume_all_nonzero=True):
+                result = function(*args, **kwargs)
+            self._known[key] = result, sum(op.flops for op in ops)
+        result, inside = self._known[key]
+        with recorder.mute():
+            return _fresh(result), inside
 
 
 @functools.cache

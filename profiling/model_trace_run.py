@@ -60,7 +60,8 @@ def layers_path(built: Built) -> str:
 
 
 def _forward(built: Built, batch: int, tokens: int, before: dict[str, Any]) -> Any:  # noqa: ANN401 - a model's output
-    ids = torch.zeros((batch, tokens), dtype=torch.long, device="meta")
+    rows = batch * getattr(built.model, "num_codebooks", 1)
+    ids = torch.zeros((rows, tokens), dtype=torch.long, device="meta")
     known = inspect.signature(built.model.forward).parameters
     wanted = {"use_cache": True, "logits_to_keep": 1}
     return built.model(

@@ -36,9 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--json", action="store_true", help="the whole result, not only the counts")
     said = parser.parse_args(arguments)
     said.out.parent.mkdir(parents=True, exist_ok=True)
-    done = {} if said.only else _done(said.out)
+    done = _done(said.out)
     with said.out.open("a", encoding="utf-8") as lines:
-        for line in _survey(said.only, set(done)):
+        for line in _survey(said.only, set() if said.only else set(done)):
             done[line["model_type"]] = line
             lines.write(json.dumps(line) + "\n")
             lines.flush()
@@ -72,11 +72,11 @@ def _done(file: Path) -> dict[str, dict[str, Any]]:
 def _survey(only: Sequence[str] | None, done: set[str]) -> Iterator[dict[str, Any]]:
     """A line for each type; a worker that dies or hangs costs its type, and the next one gets a new worker."""
     added = json.loads(DEFAULTS.read_text(encoding="utf-8"))
-    with WorkerProcess(1, WORKER) as worker:
-        kinds = worker.ask({"op": "model_types"}, TYPE_TIMEOUT_S)["kinds"]
-    waiting = [name for name in only or kinds if name not in done]
-    while waiting:
+    waiting: list[str] | None = None
+    while waiting is None or waiting:
         with WorkerProcess(1, WORKER) as worker:
+            kinds = worker.ask({"op": "model_types"}, TYPE_TIMEOUT_S)["kinds"]
+            waiting = [name for name in only or kinds if name not in done] if waiting is None else waiting
             while waiting:
                 model_type = waiting.pop(0)
                 line = _traced(worker, model_type, added.get(model_type, {}))

@@ -10,6 +10,7 @@ PRODUCTS = ("linear", "mm", "bmm", "matmul", "mv", "dot", "vdot", "inner", "_gro
 """First operand times second: a multiply-add for every result and every element of the first's last axis."""
 ADDED_PRODUCTS = ("addmm", "addbmm", "baddbmm", "addmv")
 """The same with a term to add before both."""
+CONVOLUTIONS = ("conv1d", "conv2d", "conv3d", "convolution")
 COPIES = (
     "cat", "stack", "to", "_to_copy", "copy", "copy_", "clone", "contiguous", "embedding", "index", "index_select",
     "gather", "repeat", "repeat_interleave", "reshape", "flatten", "pad", "constant_pad_nd", "roll", "tile", "flip",
@@ -60,18 +61,24 @@ def _flops(name: str, args: tuple[Any, ...], inputs: list[Any], output: Any) -> 
     """Multiply-adds of products counted as two, else one a result."""
     if output is None or name in COPIES:
         return 0
-    if name in PRODUCTS:
-        return int(2 * output.numel() * inputs[0].shape[-1])
-    if name in ADDED_PRODUCTS:
-        return int(2 * output.numel() * inputs[1].shape[-1])
+    depth = _depth(name, inputs)
+    if depth:
+        return int(2 * output.numel() * depth)
     if name == "einsum":
         return 2 * _einsum(str(args[0]), inputs)
-    if name.startswith(("conv1d", "conv2d", "conv3d", "convolution")):
-        return int(2 * output.numel() * math.prod(inputs[1].shape[1:]))
     if name == "scaled_dot_product_attention":
         batch, heads, q_len, head_dim = inputs[0].shape
         return int(2 * batch * heads * q_len * inputs[1].shape[2] * (head_dim + inputs[2].shape[3]))
     return int(output.numel())
+
+
+def _depth(name: str, inputs: list[Any]) -> int:
+    """Multiply-adds of one result of a product or a convolution; 0 of anything else."""
+    if name in PRODUCTS:
+        return int(inputs[0].shape[-1])
+    if name in ADDED_PRODUCTS:
+        return int(inputs[1].shape[-1])
+    return math.prod(inputs[1].shape[1:]) if name.startswith(CONVOLUTIONS) else 0
 
 
 def _bytes_moved(name: str, inputs: list[Any], outputs: list[Any]) -> int:

@@ -48,10 +48,9 @@ def trace_any(request: protocol.Message) -> protocol.Message:
 
     places = regions()
     built = build(request["config"], request["dtype"])
-    phases = [TracePhase(**each) for each in request["phases"]]
-    recorder, path = run(built, phases, places)
+    recorder, path = run(built, [TracePhase(**each) for each in request["phases"]], places)
     depth = len(built.model.get_submodule(path)) if path else 0
-    ops = whole_attention(recorder.ops, {phase.name: phase.context for phase in phases})
+    ops = whole_attention(recorder.ops)
     classes = classes_of(ops, depth)
     return {
         "torch": torch.__version__,

@@ -36,6 +36,7 @@ def facts_of(capture: Capture, phase: Phase | None = None) -> dict[str, Any]:
         "total_ns": capture.total_ns,
         "launches": len(capture.launches),
         "phases": capture.phases,
+        "phase_times": [{**asdict(each), "gap_share": each.gap_share} for each in capture.phase_times()],
         "devices": [asdict(each) for each in capture.devices],
         "steps": [
             {**asdict(each), "gap_ns": each.gap_ns, "requests": each.requests} for each in capture.steps
@@ -110,7 +111,7 @@ def _steps(capture: Capture) -> None:
 def _kernels(capture: Capture, phase: Phase, limit: int) -> None:
     kernels = capture.kernels(phase)
     whole = sum(each.total_ns for each in kernels)
-    click.echo(f"{phase}: {len(kernels)} kernels, {whole / PER_MS:.3f} ms")
+    click.echo(f"{phase}: {len(kernels)} kernels, {whole / PER_MS:.3f} ms{_gaps(capture, phase)}")
     rows = [
         (
             f"{each.share:.2%}",
@@ -129,6 +130,16 @@ def _kernels(capture: Capture, phase: Phase, limit: int) -> None:
         share = f"{ns / whole:.2%}" if whole else ""
         rows.append((share, round(ns / PER_MS, 3), calls, "", f"{len(rest)} more kernels", ""))
     table(("share", "ms", "calls", "suggests", "kernel", "launched by"), rows)
+
+
+def _gaps(capture: Capture, phase: Phase) -> str:
+    """How much of its steps' time the kernels do not fill."""
+    found = next((each for each in capture.phase_times() if each.phase == phase), None)
+    if found is None:
+        return ""
+    steps = f"{found.steps} steps" if found.steps > 1 else "1 step"
+    each = f"{found.launches / found.steps:g} launches each"
+    return f" in {steps}, {each}; the device idle for {found.gap_share:.1%} of their time"
 
 
 def _known(value: int) -> int | str:

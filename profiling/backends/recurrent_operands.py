@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from profiling.contract import Dtype, Setting
 
 FP32_BYTES = 4
-WIDE_TEMPORARIES = 12
-"""fp32 tensors as large as the tokens that a launch by chunks holds at once, at most."""
+WIDE_TEMPORARIES = 14
+"""fp32 tensors as large as the tokens of all heads that a launch by chunks holds at once, at most."""
 
 
 class Operands(NamedTuple):
@@ -44,6 +44,8 @@ class Recurrence:
         key: Elements of a query and key head.
         value: Elements of a value head.
         delta: With the step widths of the delta rule.
+        chunk: Tokens of a chunk: those of each request are filled up to a multiple, and each has a row of a chunk's
+            triangle.
     """
 
     batch_size: int
@@ -53,13 +55,15 @@ class Recurrence:
     key: int
     value: int
     delta: bool
+    chunk: int = 1
 
     def copies(self, setting: Setting, dtype: Dtype) -> int:
         """How many copies of the operands to rotate through."""
         tokens = self.batch_size * self.tokens
         row = 2 * self.key_heads * self.key + self.heads * self.value
         state_bytes = self.batch_size * self.heads * self.key * self.value * FP32_BYTES
-        wide = tokens * self.heads * max(self.key, self.value) * FP32_BYTES
+        filled = self.batch_size * -(-self.tokens // self.chunk) * self.chunk
+        wide = filled * self.heads * max(self.key, self.value, self.chunk) * FP32_BYTES
         return rotation.copies(
             setting,
             operand_bytes=tokens * (row * dtype_bytes(dtype) + 2 * self.heads * FP32_BYTES) + state_bytes,

@@ -90,13 +90,11 @@ def _columns(sink: ColumnSink) -> Launches:
 
 
 def _judged(launches: Launches) -> tuple[Launches, int]:
-    keys = np.stack([launches.device.astype(np.int64), launches.process, launches.stream])
-    _, streams = (
-        np.unique(keys, axis=1, return_inverse=True) if len(launches) else (None, np.zeros(0, np.int64))
-    )
-    faults, slight = broken(
-        launches.start_ns, launches.duration_ns, np.asarray(streams, np.int64).reshape(-1)
-    )
+    keys = np.zeros(len(launches), np.int64)
+    for column in (launches.device, launches.process, launches.stream):
+        values, index = np.unique(column, return_inverse=True)
+        keys = np.unique(keys * max(len(values), 1) + index, return_inverse=True)[1]
+    faults, slight = broken(launches.start_ns, launches.duration_ns, keys)
     return replace(launches, broken=faults), slight
 
 

@@ -119,6 +119,32 @@ class Step:
 
 
 @dataclass(frozen=True)
+class PhaseTime:
+    """The steps of one phase together.
+
+    Attributes:
+        phase: As its steps say.
+        steps: How many.
+        launches: Of all of them.
+        wall_ns: Sum of their walls.
+        busy_ns: Sum of the times in which their devices ran something.
+        kernel_ns: Sum of sound durations; above `busy_ns` where streams or devices run together.
+    """
+
+    phase: Phase
+    steps: int
+    launches: int
+    wall_ns: int
+    busy_ns: int
+    kernel_ns: int
+
+    @property
+    def gap_share(self) -> float:
+        """Part of the walls in which the device ran nothing."""
+        return 1 - self.busy_ns / self.wall_ns if self.wall_ns else 0.0
+
+
+@dataclass(frozen=True)
 class KernelTotal:
     """One kernel in one phase.
 
@@ -239,6 +265,17 @@ class Capture:
         for each in self.totals:
             sums[each.phase] = sums.get(each.phase, 0) + each.total_ns
         return sorted(sums, key=lambda phase: -sums[phase])
+
+    def phase_times(self) -> list[PhaseTime]:
+        """Steps summed by phase, in the order of `phases`; what no step holds has none."""
+        found = []
+        for phase in self.phases:
+            steps = [each for each in self.steps if each.phase == phase]
+            if steps:
+                names = ("launches", "wall_ns", "busy_ns", "kernel_ns")
+                sums = [sum(getattr(each, name) for each in steps) for name in names]
+                found.append(PhaseTime(phase, len(steps), *sums))
+        return found
 
     def kernels(self, phase: Phase | None = None) -> list[KernelTotal]:
         """Totals of a phase, the largest first; of every phase where none is named."""

@@ -152,7 +152,7 @@ def _of_kernel(name: str) -> tuple[str, float]:
 
 
 def own_name(name: str) -> str:
-    """A function's name without return type, template arguments and parameters; of a mangled one what it begins with."""
+    """A function's name without return type, template arguments and parameters; of a mangled one its beginning."""
     if name.startswith("_Z"):
         return _unmangled(name)
     text = re.sub(r"\(anonymous namespace\)::|<unnamed>::", "", name).removeprefix("void ")

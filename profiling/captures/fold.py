@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 LONGEST_PERIOD = 4096
 """A body longer than this is not looked for: a layer launches some tens of kernels."""
+MOST_COMPARISONS = 4 * 10**8
+"""Entries compared in one search: some seconds."""
 SHORT_PERIOD = 16
 WORTH_A_SEARCH = 0.05
 """A repetition that saves a smaller part of its sequence is left to the pass over short periods."""
@@ -89,7 +91,8 @@ def _fold(items: NDArray[np.integer], name: Callable[[int], str], depth: int) ->
 def _best(items: NDArray[np.integer]) -> tuple[int, int, int]:
     """Start, period and count of the repetition that saves most; of equal ones the shortest period."""
     best, saved = (0, 0, 1), 0
-    for period in range(1, min(len(items) // 2, LONGEST_PERIOD) + 1):
+    longest = min(len(items) // 2, LONGEST_PERIOD, MOST_COMPARISONS // max(len(items), 1))
+    for period in range(1, longest + 1):
         if saved >= len(items) - period:
             break  # a longer period cannot save more than what lies beyond its first body
         start, run = _longest_run(items[:-period] == items[period:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +69,8 @@ def keep(sink: ColumnSink, reader: str, source: Path, target: Path) -> None:
         pq.write_table(table, partial, compression="zstd")
         partial.replace(target)
     except OSError as error:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink()
         raise ServingSimError(
             f"cannot be written: {error.strerror or error}", code="E_PATH", path=str(target)
         ) from error

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
     from profiling.captures.contract import KernelLaunch, Mark, Summary
 
-MOST_LAUNCHES = 2_000_000
+MOST_LAUNCHES = 1_500_000
 MOST_MARKS = 200_000
 MOST_SUMMARIES = 20_000
-MOST_TEXT = 64 * 2**20
-"""Characters of all distinct texts together."""
+MOST_TEXT = 96 * 2**20
+"""Bytes of all distinct texts of one kind together."""
+ENTRY_BYTES = 120
+"""What a text costs beside its characters."""
 LONGEST_NAME = 4096
 WIDE = ("start_ns", "duration_ns", "launched_ns", "correlation", "process", "stream")
 GRID_SIZE = 32
@@ -48,10 +50,10 @@ class Texts(Generic[T]):
         """
         found = self._index.get(value)
         if found is None:
-            self._size += size
+            self._size += size + ENTRY_BYTES
             if self._size > MOST_TEXT:
                 raise ServingSimError(
-                    f"more than {MOST_TEXT} characters of distinct names or shapes",
+                    f"more than {MOST_TEXT} bytes of distinct names or shapes",
                     code="E_LIMIT",
                     hint="profile fewer steps",
                 )

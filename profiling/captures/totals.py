@@ -70,8 +70,8 @@ def kernel_totals(launches: Launches, phase: NDArray[np.uint8]) -> list[KernelTo
 
 def _usual(group: NDArray[np.intp], launches: Launches) -> NDArray[np.intp]:
     """A launch of each group whose host operation and shapes are the most frequent ones in it."""
-    kinds = np.stack([group.astype(np.int64), launches.cpu_op, launches.shapes])
-    _, first, counts = np.unique(kinds, axis=1, return_index=True, return_counts=True)
+    kinds = (group * len(launches.cpu_ops) + launches.cpu_op) * len(launches.shape_texts) + launches.shapes
+    _, first, counts = np.unique(kinds, return_index=True, return_counts=True)
     order = np.lexsort((-counts, group[first]))
     _, best = np.unique(group[first][order], return_index=True)
     return np.asarray(first[order][best], np.intp)

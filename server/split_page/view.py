@@ -66,7 +66,7 @@ def _head(report: SplitReport, title: str) -> Iterator[Text]:
     ranks = f", tp {request.tp}" + (f", ep {request.ep}" if request.ep > 1 else "")
     yield Text.assemble(
         (shown(title), "bold"),
-        f"  {shown(facts.model_type)} ({facts.family}) on {request.stack}{ranks}  ",
+        shown(f"  {facts.model_type} ({facts.family}) on {request.stack}{ranks}  "),
         (report.status, STATUSES.get(report.status, "")),
     )
     yield Text(shown(", ".join(f"{name} {value}" for name, value in figures_of(report))))
@@ -111,7 +111,7 @@ def _cells(row: Row, largest: float) -> Iterator[Text]:
     yield Text("█" * round(BAR * share / largest), style=COLOURS[nature(row)])
     yield Text(shown(row.op))
     yield Text(shown(where(row)))
-    yield Text(row.verdict, style=VERDICTS.get(row.verdict, ""))
+    yield Text(shown(row.verdict), style=VERDICTS.get(row.verdict, ""))
     yield Text(shown(brief(row.maps_to)))
 
 

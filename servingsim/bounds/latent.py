@@ -51,7 +51,7 @@ def _attention(mixer: Latent, heads: float, step: Step) -> list[Part]:
     a_head, a_latent = _a_pair(mixer)
     a_key = (mixer.kv_rank + mixer.rope_dim) * mixer.cache_bytes
     up = linear("mixer.kv_b", keys, mixer.kv_rank, outputs, mixer.weight_bytes)
-    moved = linear("mixer.kv_b.absorbed", absorbed.tokens, mixer.kv_rank, outputs, mixer.absorbed_bytes)
+    moved = linear("mixer.kv_b.absorbed", absorbed.tokens, mixer.kv_rank, outputs, _moved_bytes(mixer, keys))
     return [
         up,
         moved,
@@ -60,6 +60,13 @@ def _attention(mixer: Latent, heads: float, step: Step) -> list[Part]:
             "mixer.core.absorbed", "attention", sight, absorbed, a_pair=2 * heads * a_latent, a_key=a_key
         ),
     ]
+
+
+def _moved_bytes(mixer: Latent, expanded_keys: int) -> float:
+    """An element of the absorbed projection: a copy of its own in engines, which the least does without."""
+    if mixer.form == "least":
+        return 0.0 if expanded_keys else mixer.weight_bytes
+    return mixer.absorbed_bytes
 
 
 def _by_form(mixer: Latent, step: Step) -> tuple[Step, Step]:

@@ -48,6 +48,7 @@ class Softmax:
         cache_bytes: An element of the cache.
         gated: The query projection gives a gate of the output too.
         k_is_v: Values are the keys: no projection of their own, but a cache of their own.
+        kv_shared: Keys and values are an earlier layer's: no projections and no cache of their own.
     """
 
     num_heads: int
@@ -59,6 +60,7 @@ class Softmax:
     sight: Sight = field(default_factory=Sight)
     gated: bool = False
     k_is_v: bool = False
+    kv_shared: bool = False
 
 
 @dataclass(frozen=True)

@@ -130,6 +130,7 @@ class _View:
             sight=Sight(mixer.window_size, mixer.chunked),
             gated=mixer.output_gate,
             k_is_v=mixer.k_is_v,
+            kv_shared=mixer.kv_shared,
         )
 
     def _latent(self, mixer: LatentAttention) -> sizes.Latent:

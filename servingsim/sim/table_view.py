@@ -75,7 +75,7 @@ class TableView:
         peak = device.peak_flops.get(dtype) or device.peak_flops.get(dtype.split("_")[0])
         if not peak or not device.memory_bytes_per_s:
             return None
-        work = self._necessary(batch)
+        work = self._necessary(batch, least=True)
         return accountant.bound(work, peak_flops=peak, bytes_per_s=device.memory_bytes_per_s)
 
     def memory(self, batch: Batch, device: DeviceSpec, utilisation: float) -> MemoryFacts:
@@ -109,6 +109,8 @@ class TableView:
         """The facts with the cache's dtype as it is served."""
         return replace(self.model.facts, kv_dtype=self.model.kv_dtype)
 
-    def _necessary(self, batch: Batch) -> GeneralWork:
-        served = Deployment(self.model.tp, self.model.ep, self.model.kv_dtype, absorbs=self.model.absorbs)
-        return necessary_general(self.model.facts, served, batch)
+    def _necessary(self, batch: Batch, *, least: bool = False) -> GeneralWork:
+        """As the stack computes it, or the least that any implementation needs."""
+        model = self.model
+        served = Deployment(model.tp, model.ep, model.kv_dtype, absorbs=model.absorbs, least=least)
+        return necessary_general(model.facts, served, batch)

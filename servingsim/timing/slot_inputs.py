@@ -53,12 +53,16 @@ class SlotCoords:
         weights: Share of the kernel's time that a point costs, shape [points].
         iteration: The iteration that a point belongs to, shape [points].
         iterations: How many iterations there are (some may have no point).
+        slot_input: What made the coordinates.
+        width: What it multiplied its count by.
     """
 
     coords: FloatArray
     weights: FloatArray
     iteration: IntArray
     iterations: int
+    slot_input: SlotInput
+    width: float
 
 
 def total_tokens(rows: BatchRows, width: float, coords: FloatArray, weights: FloatArray) -> int:
@@ -200,7 +204,7 @@ def coordinates(slot_input: SlotInput, batches: Batches, width: float = 1.0) -> 
         calls[index] = slot_input.fill(batches.at(index), width, coords[filled:], weights[filled:])
         filled += int(calls[index])
     owner = np.repeat(np.arange(len(batches)), calls)
-    return SlotCoords(coords[:filled], weights[:filled], owner, len(batches))
+    return SlotCoords(coords[:filled], weights[:filled], owner, len(batches), slot_input, width)
 
 
 def code_of(slot_input: SlotInput) -> int:

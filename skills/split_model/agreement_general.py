@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from servingsim.bounds.general import necessary_work
 from servingsim.bounds.tally import GeneralWork, Step
 from servingsim.sim.necessary_general import Deployment, plain_model
+from skills.split_model.found_figures import beyond_facts
 from skills.split_model.named_differences import named_differences
 from skills.split_model.row_figures import row_figures
 from skills.split_model.row_work import launched

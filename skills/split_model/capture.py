@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from profiling.captures.capture import KINDS
+from profiling.captures.capture import KINDS, OUTSIDE
 from profiling.captures.loading import load
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class LaunchKind:
         name: Of the kernel.
         cpu_op: The host operation, empty where unknown.
         shapes: Of its inputs, as the file writes them.
-        moves: A copy or a fill of the device, no kernel.
+        moves: A copy or a fill of the device, no kernel: plumbing, whatever stands around it.
     """
 
     name: str
@@ -79,8 +79,8 @@ class Captured:
     Attributes:
         kernels: Totals by kernel and phase: all of the file.
         kinds: Of the launches in the stretches.
-        stretches: Steps whose phase is known, one a device.
-        rest: Totals of what is in no stretch.
+        stretches: Kernels of the steps whose phase is known, one stretch a device.
+        rest: Totals of what is in no stretch: copies and fills, and what no such step holds.
     """
 
     kernels: tuple[CapturedKernel, ...]
@@ -112,7 +112,7 @@ def captured(capture: Capture) -> Captured:
         return Captured(kernels, rest=kernels)
     of_launch, kinds = _kinds(capture)
     stepped = [step.index for step in capture.steps if step.phase in STEPPED]
-    inside = np.isin(capture.launches.step, stepped)
+    inside = np.isin(capture.launches.step, stepped) & (capture.launches.kind == KINDS.index("kernel"))
     stretches = _stretches(capture, of_launch, inside)
     return Captured(kernels, kinds, stretches, _rest(capture, of_launch, kinds, ~inside))
 
@@ -159,12 +159,17 @@ def _stretches(
 def _rest(
     capture: Capture, of_launch: NDArray[np.intp], kinds: tuple[LaunchKind, ...], outside: NDArray[np.bool_]
 ) -> tuple[CapturedKernel, ...]:
-    """Totals of launches that no step of a known phase holds."""
-    launches = capture.launches
-    counted = outside & (launches.broken == 0)
-    calls = np.bincount(of_launch[counted], minlength=len(kinds))
-    ns = np.zeros(len(kinds), np.int64)
-    np.add.at(ns, of_launch[counted], launches.duration_ns[counted])
+    """Totals, by phase, of launches that are in no stretch."""
+    launches, steps = capture.launches, capture.steps
+    places = np.flatnonzero(outside & (launches.broken == 0))
+    keys = np.stack([launches.step[places], of_launch[places]])
+    found, group = np.unique(keys, axis=1, return_inverse=True)
+    ns = np.zeros(found.shape[1], np.int64)
+    np.add.at(ns, group.reshape(-1), launches.duration_ns[places])
+    calls = np.bincount(group.reshape(-1), minlength=found.shape[1])
     return tuple(
-        CapturedKernel("unknown", kinds[at].name, int(calls[at]), int(ns[at])) for at in np.flatnonzero(calls)
+        CapturedKernel(
+            steps[step].phase if step != OUTSIDE else "unknown", kinds[kind].name, int(calls[at]), int(ns[at])
+        )
+        for at, (step, kind) in enumerate(found.T.tolist())
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from skills.report import Criterion, Decision, Option, Status
 from skills.split_model.overrides import INDEXED
-from skills.split_model.placing import MATERIAL_SHARE
+from skills.split_model.placing_book import MATERIAL_SHARE
 from skills.split_model.table import granularity_seen
 
 if TYPE_CHECKING:
@@ -208,7 +208,9 @@ def traced_complete(sources: Sources) -> Criterion:
         f"{op.module or 'layer'} {op.aten} ({op.anchor}, {op.phase}) in {count} rows"
         for op, count in sources.matched.wrong
     ]
-    seen = _named(wrong) if wrong else f"{len(sources.matched.ops)} operations in one row each"
+    found = [draft.op for draft in sources.drafts if draft.op.startswith("found.")]
+    beyond = f"; rows by the trace alone: {_named(found)}" if found else ""
+    seen = _named(wrong) if wrong else f"{len(sources.matched.ops)} operations in one row each{beyond}"
     return _criterion("split.8-traced-complete", text, _passed(not wrong), seen)
 
 

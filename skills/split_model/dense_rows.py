@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from servingsim.timing.work.amount import dtype_bytes
+from skills.split_model.catalogue.find import catalogue_of
 from skills.split_model.draft import Cover, Draft
-from skills.split_model.launches import GATHER_WHY, NORM_WHY, source_of
+from skills.split_model.launches import GATHER_WHY, NORM_WHY
 from skills.split_model.schema import MapsTo
 
 if TYPE_CHECKING:
@@ -258,7 +259,7 @@ class LayerRows:
         )
 
     def _row(self, op: str, **fields: Any) -> Draft:  # noqa: ANN401 - fields of Draft
-        source = source_of(self.rows.model.stack.name, op)
+        source = catalogue_of(self.rows.model.stack.name).source_of(op)
         return Draft(op=op, layer_class=self.layer_class, repeat=self.repeat, source=source, **fields)
 
 

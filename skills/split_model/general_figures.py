@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from skills.split_model.agreement_general import agreement_general
 from skills.split_model.catalogue.find import catalogue_of
+from skills.split_model.found import FOUND
 from skills.split_model.rank import rank_of
 from skills.split_model.row_work import row_work
 from skills.split_model.rows.model import model_rows
@@ -52,7 +53,7 @@ def general_figures(
     figures = agreement_general(model, drafts, phases)
     if found.trace is None:
         return figures
-    eager = eager_rows(model, known)
+    eager = [*eager_rows(model, known), *(each for each in drafts if each.op.startswith(f"{FOUND}."))]
     return [_beside_trace(each, eager, phase, found) for each, phase in zip(figures, phases, strict=True)]
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skills.split_model.draft import Draft
-    from skills.split_model.placing import Placement
+    from skills.split_model.placing_book import Placement
 
 TOLERANCE = 0.05
 """Iterations at the edges of a capture are cut; a launch more or less a layer is 10 % and beyond."""

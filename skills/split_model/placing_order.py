@@ -31,13 +31,21 @@ class Slot:
     layer: int
 
 
-def layer_order(facts: ModelFacts | DenseFacts) -> tuple[str, ...]:
-    """Class of each layer, first to last; empty where the facts say only how many there are of each."""
+def layer_order(facts: ModelFacts | DenseFacts, layer_types: Sequence[str] = ()) -> tuple[str, ...]:
+    """Class of each layer, first to last.
+
+    Args:
+        facts: The model.
+        layer_types: As the config lists them, where it does. A dense model without that list has its full layers
+            first (`max_window_layers`).
+    """
     if isinstance(facts, ModelFacts):
         placed = {index: layer.name for layer in facts.layers for index in layer.indices}
         return tuple(placed[index] for index in sorted(placed))
-    groups = facts.layer_groups
-    return (groups[0].name,) * groups[0].count if len(groups) == 1 else ()
+    groups = {bool(group.window_size): group.name for group in facts.layer_groups}
+    if len(groups) == 2 and layer_types:
+        return tuple(groups["sliding" in each] for each in layer_types)
+    return tuple(group.name for group in facts.layer_groups for _ in range(group.count))
 
 
 def slots_of(drafts: Sequence[Draft], order: Sequence[str], phase: str) -> list[Slot]:

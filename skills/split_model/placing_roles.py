@@ -47,9 +47,17 @@ PLUMBING = {
     "prepare": COPIES,
 }
 """Roles that are framework plumbing wherever they stand."""
+HEAVY_ROLES = {
+    "gemm", "moe_gemm", "attention", "collective", "allreduce_norm", "gated_delta_rule", "mamba_scan", "moe_dispatch"
+}  # fmt: skip
+"""Never bookkeeping, wherever they stand."""
 EAGER = ("pointwise", "norm", "rope", "activation")
 """Families whose eager launches are generic elementwise and reduction kernels."""
 GENERIC = ("elementwise", "generated")
+EAGER_PARTS = (*GENERIC, "norm", "cat", "activation")
+"""Roles of the kernels that an eager norm or rotation is made of: `rsqrt`, the halves put together."""
+EAGER_NORM = re.compile(r"pow_tensor")
+"""What an eager norm begins with."""
 CERTAIN, LIKELY, POSSIBLE = 10.0, 6.0, 3.0
 BEGINS: dict[str, dict[str, float]] = {
     "gemm": {"gemm": CERTAIN},
@@ -123,13 +131,13 @@ def begins(role: str, name: str, draft: Draft, *, eager: bool) -> float:
     if role == "cat" and draft.maps_to.args.get("op") == "cat":
         score = LIKELY
     if eager and role in GENERIC and draft.family in EAGER:
-        score = POSSIBLE
+        score = CERTAIN + POSSIBLE if draft.family == "norm" and EAGER_NORM.search(name) else POSSIBLE
     return score + _hints(role, name.lower(), draft) if score else 0.0
 
 
 def follows(role: str, draft: Draft, *, eager: bool) -> float:
     """How well a kernel fits a row as a launch behind its first; 0 where it cannot be."""
-    if eager and role in GENERIC and draft.family in EAGER:
+    if eager and role in EAGER_PARTS and draft.family in EAGER:
         return 1.0
     if eager and draft.family == "moe" and role in {"gemm", *GENERIC}:
         return 1.0

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from skills.split_model.placing_align import MOST_CELLS, align
+from skills.split_model.placing_book import Home
 from skills.split_model.placing_fit import fits, role_of_kind
 from skills.split_model.placing_order import BEFORE, BEHIND, slots_of
-from skills.split_model.placing_roles import COPIES, PLUMBING, PRECEDES, SAMPLING, counts, tells_phase
+from skills.split_model.placing_roles import (
+    COPIES,
+    HEAVY_ROLES,
+    PLUMBING,
+    PRECEDES,
+    SAMPLING,
+    counts,
+    tells_phase,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,29 +30,8 @@ if TYPE_CHECKING:
     from skills.split_model.draft import Draft
     from skills.split_model.placing_order import Slot
 
-HEAVY_ROLES = {
-    "gemm", "moe_gemm", "attention", "collective", "allreduce_norm", "gated_delta_rule", "mamba_scan", "moe_dispatch"
-}  # fmt: skip
-"""Never bookkeeping, wherever they stand."""
 AHEAD = 3
 """Rows ahead that a launch may prepare the input of."""
-
-
-@dataclass(frozen=True)
-class Home:
-    """Where a launch goes.
-
-    Attributes:
-        rows: Drafts that share it; none for plumbing and what has no row.
-        counts: Whether it is a launch of its row, and not a further kernel of one.
-        reason: Without rows: why.
-        plumbing: Without rows: whether it is framework plumbing.
-    """
-
-    rows: tuple[int, ...] = ()
-    counts: bool = False
-    reason: str = ""
-    plumbing: bool = False
 
 
 def homes(

@@ -13,11 +13,13 @@ COUNTING_DTYPES = {"int64", "int32", "bool"}
 
 
 LAYOUT = (
-    "aten.clone", "aten._to_copy", "aten.copy_", "aten.contiguous", "aten.constant_pad_nd", "aten.slice_scatter",
+    "aten.clone", "aten._to_copy",
+    "aten.to", "aten.copy_", "aten.contiguous", "aten.constant_pad_nd", "aten.slice_scatter",
 )  # fmt: skip
 MADE = (
     "aten.zeros", "aten.ones", "aten.full", "aten.empty", "aten.arange", "aten.zeros_like", "aten.ones_like",
-    "aten.full_like", "aten.empty_like", "aten.new_zeros", "aten.new_empty", "aten.new_full", "aten.fill_",
+    "aten.full_like", "aten.empty_like", "aten.new_zeros",
+    "aten.new_ones", "aten.new_empty", "aten.new_full", "aten.fill_",
     "aten.scalar_tensor", "aten.eye", "aten.zero_",
 )  # fmt: skip
 CAST = "cast or layout of the eager code: HF eager shows math, no launch of this stack"

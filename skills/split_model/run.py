@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from skills.split_model import criteria
 from skills.split_model.capture import Captured, read_capture
 from skills.split_model.draft import Draft, match
+from skills.split_model.eager import as_traced
 from skills.split_model.found import found_rows
 from skills.split_model.general import GeneralModel
 from skills.split_model.handoff import handoffs_of
@@ -16,7 +17,7 @@ from skills.split_model.launch_counts import doubtful_families
 from skills.split_model.launches import SAMPLING
 from skills.split_model.model_input import model_on_stack
 from skills.split_model.overrides import Judged, judge
-from skills.split_model.placing import Placement, place
+from skills.split_model.placing import place
 from skills.split_model.placing_order import layer_order
 from skills.split_model.placing_weights import weights_of
 from skills.split_model.schema import Placed, SplitReport, SplitRequest, TraceInfo
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from skills.desk import Desk
     from skills.split_model.kinds import KnownKinds
     from skills.split_model.model_input import ModelOnStack
+    from skills.split_model.placing_book import Placement
     from skills.split_model.tracing import Traced
     from skills.watch import Watch
 
@@ -76,6 +78,8 @@ def run(request: SplitRequest, desk: Desk, watch: Watch, *, fresh: bool = False)
     model = model_on_stack(request, desk)
     watch.progress(0, 3, "tracing the model on the meta device")
     found = trace_of(model, request.shapes, desk, fresh=fresh)
+    if isinstance(model, GeneralModel):
+        model = as_traced(model, found.trace)
     watch.check()
     watch.progress(1, 3, "assigning every operation its home")
     split = _split(request, model, found, desk)
@@ -124,7 +128,7 @@ def _placement(
         return None
     costs = weights_of(judged.drafts, request.shapes)
     eager = request.stack == "transformers"
-    order = layer_order(model.facts)
+    order = layer_order(model.facts, model.config.get("layer_types") or ())
     return place(capture, judged.drafts, costs, judged.evidence, eager=eager, order=order)
 
 

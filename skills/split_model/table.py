@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from profiling.model_trace import TracedOp
     from skills.split_model.draft import Draft, Matched
-    from skills.split_model.placing import Placement
+    from skills.split_model.placing_book import Placement
     from skills.split_model.schema import PhaseShape
     from skills.split_model.tracing import Traced
 

@@ -55,7 +55,9 @@ def test_prefill_and_decode_of_a_small_llama(tmp_path: Path) -> None:
         measure_device(store, device)
         jobs = jobs_for(subject.facts, options, CASES)
         kernels = measure_many(store, jobs, settings=settings)
-        for _again in range(2):  # a row that another process disturbed is left out of a cache: its range would shrink
+        for _again in range(
+            2
+        ):  # a row that another process disturbed is left out of a cache: its range would shrink
             kernels = measure_many(store, jobs, settings=settings) if kernels.outliers else kernels
         source = StoreSource(store)
         reports = [predict(subject.facts, batch_of(case), source, options) for case in CASES]

@@ -59,8 +59,8 @@ CONFIGS: dict[str, dict[str, Any]] = {"moe": MOE, "mla": MLA, "hybrid": HYBRID}
 PREFILL, DECODE = Batch.of([(256,), (64, 100)]), Batch.of([], [200] * 16)
 
 
-def model_of(name: str, **split: int) -> TableModel:
-    return table_model(model_facts(CONFIGS[name], where=name), stack="vllm", **split)
+def model_of(name: str, *, tp: int = 1, ep: int = 1) -> TableModel:
+    return table_model(model_facts(CONFIGS[name], where=name), stack="vllm", tp=tp, ep=ep)
 
 
 def predicted(model: TableModel, batch: Batch) -> PredictReport:

@@ -99,3 +99,10 @@ def test_the_least_form_takes_for_each_chunk_the_one_that_costs_less() -> None:
         expanded = engine.flops_of("attention") + LAYERS * 2 * chunk[1] * 4 * 16 * (8 + 8)
         saved = engine.flops - least.flops
         assert saved == max(expanded - absorbed, 0), chunk
+
+
+def test_the_least_form_reads_one_copy_of_the_projection_up() -> None:
+    """Defect: a bound with the second, unquantised copy that engines keep for decode."""
+    mixed = work(replace(MLA, form="least"), [(500, 0, True)], [7])
+    assert part(mixed, "mixer.kv_b").weight_bytes + part(mixed, "mixer.kv_b.absorbed").weight_bytes == UP
+    assert part(work(replace(MLA, form="least"), [], [7]), "mixer.kv_b.absorbed").weight_bytes == UP

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Event = dict[str, Any]
 
@@ -24,22 +26,57 @@ class Made:
     @staticmethod
     def kernel(name: str, ts: float, dur: float, **args: object) -> Event:
         whole = {"device": 0, "stream": 7, "correlation": 0, **args}
-        return {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": ts, "dur": dur, "args": whole}
+        return {
+            "ph": "X",
+            "cat": "kernel",
+            "name": name,
+            "pid": 0,
+            "tid": 7,
+            "ts": ts,
+            "dur": dur,
+            "args": whole,
+        }
 
     @staticmethod
-    def launch(correlation: int, ts: float, name: str = "cudaLaunchKernel", **args: object) -> Event:
-        whole = {"correlation": correlation, **args}
-        return {"ph": "X", "cat": "cuda_runtime", "name": name, "pid": 99, "tid": 99, "ts": ts, "dur": 1, "args": whole}
+    def launch(correlation: int, ts: float, name: str = "cudaLaunchKernel", external: int = 0) -> Event:
+        whole = {"correlation": correlation, "External id": external}
+        return {
+            "ph": "X",
+            "cat": "cuda_runtime",
+            "name": name,
+            "pid": 99,
+            "tid": 99,
+            "ts": ts,
+            "dur": 1,
+            "args": whole,
+        }
 
     @staticmethod
     def operation(name: str, external: int, ts: float, dur: float, dims: object = None) -> Event:
         args = {"External id": external, "Input Dims": dims}
-        return {"ph": "X", "cat": "cpu_op", "name": name, "pid": 99, "tid": 99, "ts": ts, "dur": dur, "args": args}
+        return {
+            "ph": "X",
+            "cat": "cpu_op",
+            "name": name,
+            "pid": 99,
+            "tid": 99,
+            "ts": ts,
+            "dur": dur,
+            "args": args,
+        }
 
     @staticmethod
     def mark(name: str, ts: float, dur: float, *, on_device: bool = False) -> Event:
         if on_device:
-            return {"ph": "X", "cat": "gpu_user_annotation", "name": name, "pid": 0, "tid": 7, "ts": ts, "dur": dur}
+            return {
+                "ph": "X",
+                "cat": "gpu_user_annotation",
+                "name": name,
+                "pid": 0,
+                "tid": 7,
+                "ts": ts,
+                "dur": dur,
+            }
         return {"ph": "X", "cat": "user_annotation", "name": name, "pid": 99, "tid": 99, "ts": ts, "dur": dur}
 
 

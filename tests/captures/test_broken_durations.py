@@ -29,7 +29,7 @@ EPOCH = 1_365_627_862_757_064
 def test_a_broken_duration_is_told_and_left_out_of_every_sum(
     trace: Writer, made: type[Made], start: int, duration: int, fault: str
 ) -> None:
-    """Defect: one event of 16 seconds among microseconds took 99 % of the table; a negative one shrank it in silence."""
+    """Defect: one event of 16 seconds took 99 % of the table; a negative one shrank it in silence."""
     path = trace(
         [
             made.kernel("good", EPOCH, 10),

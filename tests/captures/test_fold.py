@@ -18,7 +18,9 @@ def folded(text: str) -> list[Part]:
 
 @settings(max_examples=150, deadline=None)
 @given(head=SHORT, body=SHORT, repeat=st.integers(1, 9), tail=SHORT)
-def test_expansion_equals_the_original(head: list[int], body: list[int], repeat: int, tail: list[int]) -> None:
+def test_expansion_equals_the_original(
+    head: list[int], body: list[int], repeat: int, tail: list[int]
+) -> None:
     """Defect: a launch dropped or doubled at the edge of a repetition."""
     sequence = [*head, *body * repeat, *tail]
 

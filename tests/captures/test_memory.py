@@ -30,9 +30,8 @@ print(json.dumps([len(capture.launches), len(capture.steps), capture.total_ns, p
 def write_large(path: Path, made: type[Made], megabytes: int) -> tuple[int, int]:
     """A trace of decode steps with operations, calls, stacks and kernels; returns launches and steps."""
     layer = ["gemm_qkv", "rope", "attention", "gemm_o", "norm", "gemm_up", "act", "gemm_down"]
-    opener = gzip.open(path, "wb", compresslevel=1) if path.suffix == ".gz" else path.open("wb")
     size, step, launch, now = 0, 0, 0, 1_365_627_862_757_000.0
-    with opener as file:
+    with gzip.open(path, "wb", compresslevel=1) if path.suffix == ".gz" else path.open("wb") as file:
         file.write(b'{"schemaVersion": 1, "traceEvents": [\n')
         while size < megabytes * 2**20:
             events = [made.mark(STEP, now, 999)]
@@ -50,7 +49,7 @@ def write_large(path: Path, made: type[Made], megabytes: int) -> tuple[int, int]
                         "args": {"Python id": launch, "Python parent id": launch - 1},
                     },
                     made.operation(f"aten::op{at % 50}", launch, now + at, 1, [[8, 4096], [4096, 4096]]),
-                    made.launch(launch, now + at, **external),
+                    made.launch(launch, now + at, external=launch),
                     made.kernel(name, now + 2000 + 3 * at, 2.5, correlation=launch, **external),
                 ]
             text = (",\n".join(map(json.dumps, events)) + ",\n").encode()

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from profiling.captures.step_names import StepName, step_name
 
-VLLM_MIXED = "execute_8192_context_9(sq8155sk8430sqsq7475785sqsk7671310)_generation_37(sq37sk34489sqsq37sqsk34489)"
+VLLM_MIXED = (
+    "execute_8192_context_9(sq8155sk8430sqsq7475785sqsk7671310)_generation_37(sq37sk34489sqsq37sqsk34489)"
+)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +44,14 @@ def test_an_annotation_says_phase_tokens_and_requests(name: str, says: StepName)
 
 @pytest.mark.parametrize(
     "name",
-    ["nccl:all_reduce", "decoder.layers.0", "gpu_model_runner: forward", "prefill_attention", "FSDP::forward", ""],
+    [
+        "nccl:all_reduce",
+        "decoder.layers.0",
+        "gpu_model_runner: forward",
+        "prefill_attention",
+        "FSDP::forward",
+        "",
+    ],
 )
 def test_other_ranges_are_no_steps(name: str) -> None:
     """Defect: a range of one layer whose name begins with a phase became a step of its own."""

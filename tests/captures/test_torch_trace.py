@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -22,7 +22,7 @@ DECODE = "execute_context_0(0)_generation_4(4)"
 def test_a_kernel_belongs_to_the_step_that_launched_it_however_late_it_runs(
     trace: Writer, made: type[Made]
 ) -> None:
-    """Defect: kernels given to steps by when they run; a device runs behind its host, and decode gets prefill's GEMMs."""
+    """Defect: kernels given to steps by when they run: a device runs behind its host."""
     path = trace(
         [
             made.mark(PREFILL, 0, 100),
@@ -68,7 +68,7 @@ def test_a_kernel_names_the_host_operation_and_its_shapes(trace: Writer, made: t
     path = trace(
         [
             made.kernel("ampere_sgemm", 20, 5, correlation=1),
-            made.launch(1, 11, **{"External id": 7}),
+            made.launch(1, 11, external=7),
             made.operation("aten::mm", 7, 10, 4, [[16, 64], [64, 32]]),
         ]
     )
@@ -80,8 +80,12 @@ def test_a_kernel_names_the_host_operation_and_its_shapes(trace: Writer, made: t
 
 def test_times_keep_their_nanoseconds_where_a_double_would_not(tmp_path: Path) -> None:
     """Defect: an epoch in microseconds with three decimals read as a double is off by up to 128 ns a start."""
-    first = '{"ph":"X","cat":"kernel","name":"a","pid":0,"tid":7,"ts":1365627862757064.123,"dur":1.001,"args":{}}'
-    second = '{"ph":"X","cat":"kernel","name":"b","pid":0,"tid":7,"ts":1365627862757065.124,"dur":1.001,"args":{}}'
+    first = (
+        '{"ph":"X","cat":"kernel","name":"a","pid":0,"tid":7,"ts":1365627862757064.123,"dur":1.001,"args":{}}'
+    )
+    second = (
+        '{"ph":"X","cat":"kernel","name":"b","pid":0,"tid":7,"ts":1365627862757065.124,"dur":1.001,"args":{}}'
+    )
     path = tmp_path / "t.json"
     path.write_text('{"traceEvents":[' + first + "," + second + "]}")
 
@@ -117,7 +121,9 @@ def test_a_nested_annotation_is_one_step_with_what_both_say(trace: Writer, made:
     """Defect: SGLang's own range inside vLLM-like ones made two steps of one iteration, each with half the kernels."""
     path = trace(
         [
-            made.mark("execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk32785sqsq32sqsk32785)", 0, 100),
+            made.mark(
+                "execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk32785sqsq32sqsk32785)", 0, 100
+            ),
             made.mark("step[DECODE bs=32]", 10, 80),
             made.launch(1, 5),
             made.launch(2, 50),
@@ -229,7 +235,7 @@ def test_operations_of_an_engine_on_the_cpu_are_its_kernels_each_with_its_own_ti
     ],
 )
 def test_a_trace_without_kernels_says_which_kind_it_is(
-    trace: Writer, made: type[Made], events: list[tuple[object, ...]], said: str
+    trace: Writer, made: type[Made], events: list[tuple[Any, ...]], said: str
 ) -> None:
     """Defect: every such file gave the same 'no kernels', or an empty table."""
     path = trace([getattr(made, kind)(*values) for kind, *values in events])

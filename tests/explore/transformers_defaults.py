@@ -16,7 +16,16 @@ from typing import Any
 
 from servingsim.archs.explore.model_types import ENCODERS
 
-LATER = {"layer_types", "layers_block_type", "mlp_layer_types", "no_rope_layers", "moe_layers", "dtype", "torch_dtype"} | {"is_encoder_decoder"}
+LATER = {
+    "layer_types",
+    "layers_block_type",
+    "mlp_layer_types",
+    "no_rope_layers",
+    "moe_layers",
+    "dtype",
+    "torch_dtype",
+    "is_encoder_decoder",
+}
 """Lists over layers that a config of another depth cannot inherit, and what a checkpoint decides."""
 
 
@@ -59,7 +68,9 @@ def main() -> None:
     """Print the differences, or write the table."""
     table, file = extracted(), folder() / "class_defaults.json"
     if "--write" in sys.argv[1:]:
-        lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(row, separators=(',', ':'))}" for name, row in table.items())
+        lines = ",\n".join(
+            f"{json.dumps(name)}: {json.dumps(row, separators=(',', ':'))}" for name, row in table.items()
+        )
         file.write_text("{\n" + lines + "\n}\n", encoding="utf-8")
         return
     stored = json.loads(file.read_text(encoding="utf-8"))

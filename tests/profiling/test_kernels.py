@@ -23,10 +23,21 @@ FIELDS = {
     "elementwise": "num_tokens op input_bytes_per_token output_bytes_per_token dtype",
     "fused_moe": "num_tokens hidden_size inter_size topk num_experts moe_tp_size moe_ep_size distribution "
     "dtype",
+    "gated_delta_decode": "batch_size num_k_heads num_v_heads k_head_dim v_head_dim dtype",
+    "gated_delta_prefill": "batch_size q_len num_k_heads num_v_heads k_head_dim v_head_dim dtype",
     "grouped_gemm": "m num_groups n k dtype",
+    "mamba2_decode": "batch_size num_heads head_dim state_size num_groups dtype",
+    "mamba2_prefill": "batch_size q_len num_heads head_dim state_size num_groups dtype",
+    "mla_decode": "batch_size kv_len num_heads kv_lora_rank qk_nope_head_dim qk_rope_head_dim v_head_dim "
+    "dtype kv_dtype",
+    "mla_prefill": "batch_size q_len prefix_len num_heads kv_lora_rank qk_nope_head_dim qk_rope_head_dim "
+    "v_head_dim dtype kv_dtype",
+    "moe_combine": "num_tokens hidden_size topk num_experts num_ranks dtype",
+    "moe_dispatch": "num_tokens hidden_size topk num_experts num_ranks dtype",
     "p2p": "message_bytes dtype",
     "rms_norm": "num_tokens hidden_size dtype",
     "single_gemm": "m n k dtype",
+    "topk_routing": "num_tokens num_experts topk dtype",
 }
 KINDS = kinds()
 each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -86,11 +97,22 @@ def test_texts_come_from_a_closed_set(kind: KernelKind) -> None:
                 kind.args.model_validate(kind.smoke | {name: "Bf16 "})
 
 
-def test_expert_counts_have_to_fit() -> None:
+@pytest.mark.parametrize(
+    ("name", "changes", "message"),
+    [
+        ("fused_moe", {"topk": 5}, "topk 5 is more than num_experts 4"),
+        ("topk_routing", {"topk": 9}, "topk 9 is more than num_experts 8"),
+        ("moe_dispatch", {"num_ranks": 9}, "num_ranks 9 is more than num_experts 8"),
+        ("moe_combine", {"num_ranks": 1}, "num_ranks"),
+        ("gated_delta_decode", {"num_k_heads": 3}, "num_v_heads 4 is no multiple of num_k_heads 3"),
+        ("mamba2_prefill", {"num_groups": 3}, "num_heads 4 is no multiple of num_groups 3"),
+    ],
+)
+def test_counts_have_to_fit(name: str, changes: dict[str, int], message: str) -> None:
     """Defect: more experts a token than there are gives a work model below zero weights."""
-    kind = KINDS["fused_moe"]
-    with pytest.raises(ValidationError, match="topk 5 is more than num_experts 4"):
-        kind.args.model_validate(kind.smoke | {"topk": 5})
+    kind = KINDS[name]
+    with pytest.raises(ValidationError, match=message):
+        kind.args.model_validate(kind.smoke | changes)
 
 
 @given(data=st.data())

@@ -65,6 +65,27 @@ def test_the_delta_rule_is_transformers_own(prepare: Prepare, close: Close) -> N
     close(ours, final, "fp32")
 
 
+@pytest.mark.parametrize(
+    ("kind", "shape"), [("gated_delta_prefill", {"q_len": 70}), ("gated_delta_decode", {})]
+)
+def test_the_backend_of_transformers_runs_the_same_recurrence(
+    prepare: Prepare, close: Close, kind: str, shape: dict[str, int]
+) -> None:
+    """Defect: operands in another order, or a state left out, would time another function under the model's name."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers.models.qwen3_next.modeling_qwen3_next")
+    theirs = prepare(kind, "transformers", batch_size=2, dtype="fp32", **shape, **DELTA).calls[0]
+    query, key, value = (x.clone() for x in theirs.args)
+    named = theirs.keywords
+    unit = torch.nn.functional.normalize(query, dim=-1) / DELTA["k_head_dim"] ** 0.5
+    results, state = recurrence.by_chunks(
+        torch, unit, key, value, named["g"], named["initial_state"].clone(), named["beta"]
+    )
+    expected, final = theirs()
+    close(results, expected, "fp32")
+    close(state, final, "fp32")
+
+
 @pytest.mark.parametrize("dtype", ["fp32", "bf16", "fp16"])
 @pytest.mark.parametrize(("kind", "sizes"), [("gated_delta_decode", DELTA), ("mamba2_decode", SSM)])
 def test_a_step_changes_the_states_it_was_given(

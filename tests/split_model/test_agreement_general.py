@@ -206,3 +206,18 @@ def test_shapes_without_a_phase_have_figures_of_what_they_launch_only() -> None:
     assert fresh.table["state_bytes"] == decode.table["state_bytes"] / 5
     assert "index_flops" not in fresh.table
     assert set(fresh.table) == set(fresh.accountant) == set(decode.table)
+
+
+@pytest.mark.parametrize("mixer", MIXERS)
+def test_a_kernel_that_an_agent_proposes_counts_as_what_prices_it(mixer: str) -> None:
+    """Defect: an override that takes a row out of the count, or breaks it."""
+    model, drafts = split(facts_of(layer("layers", MIXERS[mixer], MLPS["shared"])))
+    proposed = [
+        replace(
+            each, maps_to=each.maps_to.model_copy(update={"kind": "better", "until_then": each.maps_to.kind})
+        )
+        if each.verdict in {"reuse", "new_kernel"}
+        else each
+        for each in drafts
+    ]
+    assert agreement_general(model, proposed, PHASES) == agreement_general(model, drafts, PHASES)

@@ -15,7 +15,7 @@ from skills.split_model.capture import CapturedKernel, read_capture
 from skills.split_model.general import general_model
 from skills.split_model.kinds import known_kinds
 from skills.split_model.launch_counts import doubtful_families
-from skills.split_model.placing import Placement, place
+from skills.split_model.placing import place
 from skills.split_model.placing_order import layer_order
 from skills.split_model.placing_weights import weights_of
 from skills.split_model.schema import OUTSIDE, SplitRequest
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from skills.desk import Desk
     from skills.split_model.draft import Draft
+    from skills.split_model.placing_book import Placement
 
     Tables = Callable[..., "Table"]
     Launch = tuple[str, int]
@@ -119,7 +120,6 @@ def trace(
     steps: Sequence[tuple[str, Sequence[tuple[str, int]]]],
     *,
     devices: int = 1,
-    **event: Any,  # noqa: ANN401
 ) -> Path:
     """A torch trace: an annotation for each step, its launches with their duration in microseconds."""
     events: list[dict[str, Any]] = []

@@ -13,7 +13,7 @@ HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(2)> | `x` [red]
 """Closes tags, attributes, table cells, code spans and style sheets; steers terminals; turns the text's direction."""
 
 
-def row(op: str, layer_class: str, kind: str, share: float, **fields: Any) -> dict[str, Any]:
+def row(op: str, layer_class: str, kind: str, share: float, **fields: object) -> dict[str, Any]:
     """One row with its kind and share."""
     maps_to = {"kind": kind, "args": {"n": 64, "k": 32, "dtype": "bf16"}, "axes": ["m"]}
     return {
@@ -34,7 +34,8 @@ def plain_data() -> dict[str, Any]:
         "summary": "a small one",
         "request": {"model": "x", "stack": "vllm", "tp": 2, "without_capture": True},
         "facts": {
-            "model_type": "tiny_moe", "family": "moe", "parameters": {"total": 30_532_122_624, "activated": None, "embeddings": 0},
+            "model_type": "tiny_moe", "family": "moe",
+            "parameters": {"total": 30_532_122_624, "activated": None, "embeddings": 0},
             "dims": {"hidden_size": 64, "num_layers": 4, "context_length": 4096},
             "layers": [
                 {"name": "layers", "count": 4, "attention": "GQA", "window": 128, "mlp": "moe"},
@@ -53,7 +54,10 @@ def plain_data() -> dict[str, Any]:
             row("attention.all_reduce", "layers", "all_reduce", 0.05),
             row("embed.lookup", "outside", "elementwise", 0.03, verdict="elementwise"),
             row("head.lm_head", "outside", "single_gemm", 0.02),
-            row("attention.residual_add", "layers", "", 0.0, verdict="fold", maps_to={"host": "attention.norm"}, work={}),
+            row(
+                "attention.residual_add", "layers", "", 0.0, verdict="fold", maps_to={"host": "attention.norm"},
+                work={},
+            ),
         ],
         "plumbing": [{"name": "model.rotary_emb", "reason": "once an iteration", "count": 8}],
         "unplaced": [],
@@ -66,14 +70,14 @@ def plain_data() -> dict[str, Any]:
         "trace": {"transformers": "5.24", "torch": "2.13"},
         "agreement": [
             {
-                "phase": PREFILL, "tolerance": 0.01, "table": {"gemm_flops": 101.0}, "accountant": {"gemm_flops": 100.0},
-                "trace": {},
+                "phase": PREFILL, "tolerance": 0.01, "table": {"gemm_flops": 101.0},
+                "accountant": {"gemm_flops": 100.0}, "trace": {},
             }
         ],
     }  # fmt: skip
 
 
-def poisoned(value: Any) -> Any:
+def poisoned(value: Any) -> Any:  # noqa: ANN401 - any JSON
     """The same data with every free text hostile; what a schema or the page itself chooses stays."""
     if isinstance(value, dict):
         fixed = {"status", "verdict", "stack", "share_is", "phase", "layer_class"}

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from server.split_page.page import html_page
-from skills.split_model.schema import SplitReport
 
 if TYPE_CHECKING:
     from _pytest.fixtures import FixtureRequest
+
+    from skills.split_model.schema import SplitReport
 
 VOID = {"meta", "br"}
 KNOWN = {
@@ -81,7 +82,7 @@ def test_the_page_is_made_of_nothing_that_loads_or_runs(page: tuple[Page, SplitR
 
 
 def test_no_style_of_the_page_reaches_outside(page: tuple[Page, SplitReport, str]) -> None:
-    """Defect: a font, a picture or a style sheet from a server: the page is blank without a network, and tells on it."""
+    """Defect: a font, a picture or a style sheet from a server: without a network the page is blank."""
     sheet = re.findall(r"<style>(.*?)</style>", page[2], re.DOTALL)
     assert len(sheet) == 1
     assert not re.search(r"url\(|@import|https?:|//", sheet[0])

@@ -64,5 +64,5 @@ def test_a_capture_puts_what_was_measured_first(report: SplitReport) -> None:
     """Defect: an estimate shown as if it were measured."""
     rows = [row.model_copy(update={"measured_share": row.estimated_share}) for row in report.rows]
     found = bars(report.model_copy(update={"rows": rows}))
-    assert [bar.title for bar in found][0] == "measured"
+    assert found[0].title == "measured"
     assert "no measurement" not in found[0].basis

@@ -15,6 +15,10 @@ from servingsim.timing.contract import MAX_FEASIBLE_COORDINATES, KernelConfig, K
 from servingsim.timing.grid import up_to, within_window
 from servingsim.timing.kernels.attention_decode import KERNEL as DECODE
 from servingsim.timing.kernels.attention_prefill import KERNEL as PREFILL
+from servingsim.timing.kernels.gated_delta_decode import KERNEL as GATED_DELTA_DECODE
+from servingsim.timing.kernels.gated_delta_prefill import KERNEL as GATED_DELTA_PREFILL
+from servingsim.timing.kernels.mla_decode import KERNEL as MLA_DECODE
+from servingsim.timing.kernels.mla_prefill import KERNEL as MLA_PREFILL
 from servingsim.timing.kernels.single_gemm import KERNEL as SINGLE_GEMM
 from servingsim.timing.registry import kernels
 
@@ -29,6 +33,16 @@ LLAMA_8B = {
     "kv_dtype": "bf16",
 }
 QWEN3_06B = LLAMA_8B | {"num_heads": 16}
+DEEPSEEK_V3 = {
+    "num_heads": 16,
+    "kv_lora_rank": 512,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+    "dtype": "bf16",
+    "kv_dtype": "bf16",
+}
+QWEN3_NEXT = {"num_k_heads": 16, "num_v_heads": 32, "k_head_dim": 128, "v_head_dim": 128, "dtype": "bf16"}
 
 
 def _count(kind: KernelKind[Any, Any], fields: dict[str, Any]) -> int:
@@ -104,6 +118,10 @@ def test_a_grid_of_a_million_million_cells_is_refused_at_once() -> None:
         (SINGLE_GEMM, {"n": 4096, "k": 4096, "dtype": "bf16", "max_m": 16384}, 25),
         (PREFILL, LLAMA_8B | {"max_num_tokens": 16384, "max_batch_size": 512, "max_kv_len": 131072}, 186),
         (DECODE, LLAMA_8B | {"max_batch_size": 512, "max_kv_len": 131072}, 130),
+        (MLA_PREFILL, DEEPSEEK_V3, 186),
+        (MLA_DECODE, DEEPSEEK_V3, 130),
+        (GATED_DELTA_PREFILL, QWEN3_NEXT, 43),
+        (GATED_DELTA_DECODE, QWEN3_NEXT, 10),
         (SINGLE_GEMM, {"n": 1024, "k": 3072, "dtype": "bf16", "max_m": 1024}, 17),
         (PREFILL, QWEN3_06B | {"max_num_tokens": 1024, "max_batch_size": 16, "max_kv_len": 1024}, 40),
         (DECODE, QWEN3_06B | {"max_batch_size": 16, "max_kv_len": 1024}, 35),

@@ -37,6 +37,7 @@ def prepare(
         key=k_head_dim,
         value=v_head_dim,
         delta=True,
+        chunk=recurrence.CHUNK,
     )
     count, tensors = sizes.copies(setting, dtype), Tensors.on(setting, dtype)
     run = partial(recurrence.by_chunks, tensors.torch)

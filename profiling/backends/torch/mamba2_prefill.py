@@ -37,6 +37,7 @@ def prepare(
         key=state_size,
         value=head_dim,
         delta=False,
+        chunk=recurrence.CHUNK,
     )
     count, tensors = sizes.copies(setting, dtype), Tensors.on(setting, dtype)
     run = partial(recurrence.by_chunks, tensors.torch)

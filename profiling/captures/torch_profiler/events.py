@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from profiling.captures.contract import UNKNOWN, Mark
@@ -19,6 +19,8 @@ OPERATIONS = {"cpu_op", "operator"}
 MARKS = {"user_annotation", "gpu_user_annotation"}
 LONGEST_SHAPES = 200
 LONGEST_NAME = 4096
+LARGEST_POWER = 18
+"""Of ten, of a time in microseconds: more is none."""
 
 
 class Events:
@@ -121,9 +123,11 @@ def nanoseconds(value: object) -> int | None:
         digits = (part + "0000")[:4]
         return int(whole) * 1000 + int(digits[:3]) + (digits[3] >= "5") if len(whole) < 20 else None
     try:
-        exact = Decimal(text) * 1000
-        return int(exact.to_integral_value()) if exact.is_finite() and exact.adjusted() < 20 else None
-    except (InvalidOperation, ValueError):
+        exact = Decimal(text)
+        if not exact.is_finite() or exact.adjusted() > LARGEST_POWER:
+            return None
+        return int((exact * 1000).to_integral_value())
+    except (ArithmeticError, ValueError):
         return None
 
 

@@ -26,6 +26,8 @@ TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]', re.DOTALL)
 BARE = re.compile(r"([:,\[]\s*)-?(?:inf(?:inity)?|nan(?:\([a-z0-9]*\))?)(?=\s*[,}\]])", re.IGNORECASE)
 DECODER = json.JSONDecoder(strict=False, parse_float=str, parse_constant=str)
 EVENTS = "traceEvents"
+NEXT_EVENT = re.compile(r'\{\s*"ph"\s*:\s*"')
+NO_JSON = "events that are no JSON"
 
 
 class EventStream:
@@ -118,23 +120,34 @@ class EventStream:
         """Whether a value that does not decode is whole, and what it is after a repair: None where none helps."""
         end = _extent(self._text, self._at)
         if end is None:
-            if self._ended:
-                raise self._cut() from error
-            if len(self._text) - self._at > LONGEST_VALUE:
-                raise self._error(
-                    f"holds a value of more than {LONGEST_VALUE} characters", limit=True
-                ) from error
-            return False, None
+            return self._unended(error, required=required), None
         mended = BARE.sub(r"\1null", self._text[self._at : end])
         try:
             value = DECODER.decode(mended)
         except (ValueError, RecursionError):
             if required:
                 raise self._error(f"is damaged: {error}") from error
-            self._spoiled("events that are no JSON")
+            self._spoiled(NO_JSON)
             value = None
+            following = NEXT_EVENT.search(self._text, self._at + 1, end)
+            end = following.start() if following else end  # its end is another's where its quotes are odd
         self._at = end
         return True, value
+
+    def _unended(self, error: ValueError, *, required: bool) -> bool:
+        """Whether a value that has no end so far is given up: False where the file may still hold its end."""
+        too_long = len(self._text) - self._at > LONGEST_VALUE
+        if not self._ended and not too_long:
+            return False
+        following = None if required else NEXT_EVENT.search(self._text, self._at + 1)
+        if following:  # a quotation mark too many: this event has no end, but another one begins
+            self._spoiled(NO_JSON)
+            self._at = following.start()
+            return True
+        if too_long:
+            what = f"holds a value of more than {LONGEST_VALUE} characters"
+            raise self._error(what, limit=True) from error
+        raise self._cut() from error
 
     def _next(self) -> str:
         """The next character that is no space or comma; stays before it."""

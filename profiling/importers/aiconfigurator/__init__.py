@@ -1,8 +1,8 @@
 """`aiconfigurator`: measured GPU kernel times of the package aiconfigurator-core, or of tables laid out like its own.
 
-Tables of dense layers, attention (latent too), gated recurrences, experts, their exchanges and all-reduce become rows of
-the store, under the true device name, with backends `<framework>-<version>:<kernel>`. Times become milliseconds; sizes
-of messages are elements there and bytes here.
+Tables of dense layers, attention (latent too), gated recurrences, experts, their exchanges and all-reduce become rows
+of the store, under the true device name, with backends `<framework>-<version>:<kernel>`. Times become milliseconds;
+sizes of messages are elements there and bytes here.
 """
 
 from __future__ import annotations

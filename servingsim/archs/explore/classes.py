@@ -43,8 +43,15 @@ def _names(layers: list[Layer]) -> list[str]:
     for layer in layers:
         name = "_".join([*_words(layer, sparse=sparse), "layers"])
         again = sum(1 for each in names if each == name or each.startswith(f"{name}_"))
-        names.append(f"{name}_{again + 1}" if again else name)
+        # Letters: a number would read as a layer's index.
+        names.append(f"{name}_{_letters(again)}" if again else name)
     return names
+
+
+def _letters(ordinal: int) -> str:
+    """`b` for the second, and so on; `bb` after `z`."""
+    rest, place = divmod(ordinal, 26)
+    return (_letters(rest) if rest else "") + chr(ord("a") + place)
 
 
 def _words(layer: Layer, *, sparse: bool) -> list[str]:

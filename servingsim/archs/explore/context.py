@@ -28,17 +28,21 @@ class Reading:
     num_layers: int = 0
     unknown: list[str] = field(default_factory=list)
 
-    def at(self, layer: int) -> Reading:
-        """The reading of one layer: `per_layer_config` says what differs there."""
+    def overrides(self) -> dict[int, dict[str, Any]] | None:
+        """What differs on single layers (`per_layer_config`), None where the config does not list it."""
         listed = self.fields.part("per_layer_config")
         if listed is None:
-            return self
-        own = next(
-            (value for name, value in listed.data.items() if name.isdecimal() and int(name) == layer), None
-        )
+            return None
+        numbered = {
+            int(name): value for name, value in listed.data.items() if name.isdecimal() and len(name) < 5
+        }
+        return {layer: value for layer, value in numbered.items() if isinstance(value, dict)}
+
+    def over(self, own: dict[str, Any]) -> Reading:
+        """The reading of one layer with fields of its own."""
         # Where layers are listed one by one, the type's rules for a kind of layer are already in the list.
-        data = {**self.fields.data, "global_head_dim": None, "num_global_key_value_heads": None}
-        return replace(self, fields=self.fields.over({**data, **(own if isinstance(own, dict) else {})}))
+        by_kind = {"global_head_dim": None, "num_global_key_value_heads": None}
+        return replace(self, fields=self.fields.over({**self.fields.data, **by_kind, **own}))
 
     def trait(self, name: str) -> bool:
         """A trait: the type's constant, or the field that decides it; unsaid for an unknown type is named."""

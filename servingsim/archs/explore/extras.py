@@ -35,6 +35,8 @@ def layer_extra(reading: Reading, mixer: Mixer | None, mlp: Mlp | None) -> int:
     extra, hidden = 0, reading.fields.size("hidden_size")
     if isinstance(mixer, SoftmaxAttention) and mixer.qk_norm and reading.traits.qk_norm_span == "all":
         extra += (mixer.num_heads + mixer.num_kv_heads - 2) * mixer.head_dim
+    if isinstance(mixer, SoftmaxAttention) and mixer.qk_norm and reading.traits.qk_norm_span == "none":
+        extra -= 2 * mixer.head_dim  # the formula counts weights that this norm has not
     if isinstance(mixer, SoftmaxAttention) and reading.model_type == "laguna":
         extra += mixer.num_heads * hidden
     if reading.model_type.startswith("gemma4"):

@@ -73,6 +73,8 @@ def _mamba(reading: Reading) -> list[str] | None:
     if not fields.value("mamba_num_heads"):
         return None
     attending = fields.items("attn_layer_indices") or []
+    if not reading.traits.known and not attending:
+        reading.miss("layer_types")
     return ["full_attention" if i in attending else "mamba" for i in range(count)]
 
 

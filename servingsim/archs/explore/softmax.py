@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from servingsim.archs.explore.windows import with_positions
 from servingsim.archs.model_facts import SoftmaxAttention
 from servingsim.errors import ServingSimError
 
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
     from servingsim.archs.explore.context import Reading
 
 
-def softmax_attention(reading: Reading, *, layer: int, layer_type: str) -> SoftmaxAttention:
+def softmax_attention(reading: Reading, *, layer: int, layer_type: str, rope: bool) -> SoftmaxAttention:
     """The mixer of a layer of full, sliding or chunked attention."""
     fields = reading.fields
     full = layer_type == "full_attention"
@@ -25,10 +24,11 @@ def softmax_attention(reading: Reading, *, layer: int, layer_type: str) -> Softm
         v_head_dim=_value_dim(reading, prefix) or head_dim,
         window_size=0 if full else _window(reading, layer_type),
         chunked=layer_type == "chunked_attention",
-        qk_norm=reading.trait("qk_norm"),
+        # Llama 4 normalises queries and keys only where it rotates them.
+        qk_norm=reading.trait("qk_norm") and (rope or reading.model_type != "llama4_text"),
         qkv_bias=reading.trait("qkv_bias"),
         o_bias=reading.trait("o_bias"),
-        rope=with_positions(reading)[layer],
+        rope=rope,
         sinks=reading.traits.sinks or fields.flag(f"add_{prefix or 'full_'}attention_sink_bias"),
         output_gate=reading.trait("output_gate"),
         v_norm=reading.model_type.startswith("gemma4"),

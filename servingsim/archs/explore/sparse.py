@@ -19,7 +19,10 @@ def sparse_layers(reading: Reading) -> list[bool]:
     if listed is not None:
         return [str(each) in {"sparse", "moe"} for each in fields.items("mlp_layer_types", count) or []]
     first = fields.optional_size("first_dense") or 0
-    return [i >= first and _sparse_at(reading, i) for i in range(count)]
+    stated = fields.optional_size("moe_layer_end_index", least=-1)
+    # -1 stands for the last layer.
+    last = count if stated is None or stated < 0 else stated
+    return [first <= i <= last and _sparse_at(reading, i) for i in range(count)]
 
 
 def _sparse_at(reading: Reading, layer: int) -> bool:
@@ -36,6 +39,9 @@ def _sparse_at(reading: Reading, layer: int) -> bool:
     step = fields.optional_size("decoder_sparse_step")
     if step:
         return (layer + 1) % step == 0
+    every = fields.optional_size("moe_layer_interval")
+    if every:
+        return (layer + 1) % every == 0
     return _by_frequency(reading, layer)
 
 

@@ -46,6 +46,7 @@ class Traits:
         sinks: Learned attention sinks.
         output_gate: Gate on the attention's output.
         lm_head_bias: Bias of the lm_head.
+        rope: Whether attention rotates at all; a learned table of positions stands in its place.
         positions: Rows that a learned table of positions has beside the longest context; None without a table.
         like: The type whose config class gives the defaults, where the type has none of its own.
         defaults: Fields that the type's own config class fills in, beside the extracted table.
@@ -74,6 +75,7 @@ class Traits:
     sinks: bool = False
     output_gate: Trait = False
     lm_head_bias: Trait = False
+    rope: bool = True
     positions: int | None = None
     like: str = ""
     defaults: Mapping[str, object] = field(default_factory=dict)

@@ -19,7 +19,7 @@ DENSE: dict[str, Traits] = {
     "mistral": Traits(qkv_bias=False, o_bias=False, window="always"),
     "ministral": PLAIN,
     "ministral3": Traits(qkv_bias=False, o_bias=False, window="always"),
-    "qwen": Traits(qkv_bias=True, o_bias=False, window="never"),
+    "qwen": Traits(qkv_bias=True, o_bias=False, window="never", defaults={"hidden_act": "silu"}),
     "qwen2": QWEN2,
     "qwen2_vl_text": QWEN2,
     "qwen2_5_vl_text": QWEN2,

@@ -81,6 +81,7 @@ LEGACY: dict[str, Traits] = {
         norm="layer",
         norm_bias=True,
         window="never",
+        rope=False,
         mlp_multiple=4,
         defaults={"activation_function": "gelu"},
     ),
@@ -102,6 +103,7 @@ LEGACY: dict[str, Traits] = {
         gated=False,
         norm="layer",
         window="never",
+        rope=False,
         mlp_multiple=4,
         defaults={"activation_function": "gelu"},
     ),
@@ -123,5 +125,6 @@ LEGACY: dict[str, Traits] = {
         norm="layer",
         norm_bias=True,
         window="never",
+        rope=False,
     ),
 }

@@ -32,7 +32,7 @@ SPARSE: dict[str, Traits] = {
     ),
     "glm4_moe": Traits(qk_norm="use_qk_norm", o_bias=False, correction_bias=True, window="never"),
     "glm4v_moe_text": Traits(o_bias=False, correction_bias=True, window="never"),
-    "dots1": Traits(qk_norm=True, correction_bias=True),
+    "dots1": Traits(qk_norm=True, correction_bias=True, window="never"),
     "exaone_moe": Traits(qk_norm=True, qkv_bias=False, o_bias=False, correction_bias=True),
     "hy_v3": Traits(qk_norm=True, correction_bias=True),
     "solar_open": Traits(qk_norm="use_qk_norm", o_bias=False, correction_bias=True, window="never"),
@@ -70,7 +70,12 @@ SPARSE: dict[str, Traits] = {
     "aria_text": Traits(mlp_bias="mlp_bias", window="never", expert_width="intermediate_size"),
     "cohere2_moe": Traits(norm="layer", norms=1, pattern=4, expert_width="intermediate_size"),
     "dbrx": Traits(
-        qkv_bias=False, o_bias=False, norm="layer", window="never", expert_width="intermediate_size"
+        qkv_bias=False,
+        o_bias=False,
+        norm="layer",
+        window="never",
+        expert_width="intermediate_size",
+        defaults={"hidden_act": "silu"},
     ),
     "deepseek": Traits(window="never"),
     "bailing_moe": Traits(qkv_bias="use_qkv_bias", o_bias="use_bias", window="never"),
@@ -102,8 +107,10 @@ HYBRID: dict[str, Traits] = {
     "qwen3_5_text": QWEN_HYBRID,
     "qwen3_5_moe_text": QWEN_HYBRID,
     "olmo_hybrid": Traits(qk_norm=True, qk_norm_span="all"),
-    "nemotron_h": Traits(mlp_bias="mlp_bias", gated=False, norms=1, single=True, correction_bias=True),
+    "nemotron_h": Traits(
+        mlp_bias="mlp_bias", rope=False, gated=False, norms=1, single=True, correction_bias=True
+    ),
     "bamba": Traits(window="never"),
-    "granitemoehybrid": GRANITE,
+    "granitemoehybrid": replace(GRANITE, rope=False),
     "mamba2": Traits(norms=1, single=True),
 }

@@ -51,7 +51,15 @@ def reachable(reading: Reading, types: list[str]) -> list[str]:
 def with_positions(reading: Reading) -> list[bool]:
     """Whether each layer rotates: `no_rope_layers` (1: it does), or all but every so many."""
     fields, count = reading.fields, reading.num_layers
-    if not fields.flag("use_rope", default=True):
+    said = fields.text("position_embedding_type")
+    rotates = said == "rope" if said else reading.traits.rope
+    if (
+        reading.traits.positions is not None
+        or fields.flag("alibi")
+        or not fields.flag("use_rope", default=True)
+    ):
+        rotates = False
+    if not rotates:
         return [False] * count
     listed = fields.items("no_rope_layers")
     if listed:

@@ -22,9 +22,20 @@ STACK = Stack(
     routes=(
         Route("single_gemm", ("torch",), ("sglang",)),
         Route("rms_norm", ("flashinfer", "torch"), ("sglang",)),
-        Route("elementwise", ("torch",), ("sglang",)),
+        Route("elementwise", ("torch",)),
+        # The one elementwise operation whose rows are imported: as a route of all they would hide measured ones.
+        Route("elementwise", ("torch",), ("sglang",), op="causal_conv1d"),
         Route("attention_prefill", ("flashinfer", "torch"), ("sglang",)),
         Route("attention_decode", ("flashinfer", "torch"), ("sglang",)),
+        Route("mla_prefill", ("torch",), ("sglang",)),
+        Route("mla_decode", ("torch",), ("sglang",)),
+        Route("gated_delta_prefill", ("torch",), ("sglang",)),
+        Route("gated_delta_decode", ("torch",), ("sglang",)),
+        Route("mamba2_prefill", ("torch",), ("sglang",)),
+        Route("mamba2_decode", ("torch",), ("sglang",)),
+        Route("fused_moe", ("torch",), ("sglang",)),
+        Route("grouped_gemm", ("torch",), ("sglang",)),
+        Route("topk_routing", ("torch",), ("sglang",)),
         Route("all_reduce", ("nccl", "gloo"), ("sglang", "nccl")),
     ),
     unpriced=(

@@ -25,6 +25,13 @@ STACK = Stack(
         Route("elementwise", ("torch",)),
         Route("attention_prefill", ("torch",)),
         Route("attention_decode", ("torch",)),
+        Route("mla_prefill", ("torch",)),
+        Route("gated_delta_prefill", ("transformers", "torch")),
+        Route("gated_delta_decode", ("transformers", "torch")),
+        Route("mamba2_prefill", ("torch",)),
+        Route("mamba2_decode", ("torch",)),
+        Route("fused_moe", ("torch",)),
+        Route("topk_routing", ("torch",)),
     ),
     unpriced=(
         Unpriced("rotary tables", "cos and sin of the positions, once an iteration: part of the host term"),

@@ -22,9 +22,20 @@ STACK = Stack(
     routes=(
         Route("single_gemm", ("torch",), ("trtllm",)),
         Route("rms_norm", ("flashinfer", "torch"), ("trtllm",)),
-        Route("elementwise", ("torch",), ("trtllm",)),
+        Route("elementwise", ("torch",)),
+        # The one elementwise operation whose rows are imported: as a route of all they would hide measured ones.
+        Route("elementwise", ("torch",), ("trtllm",), op="causal_conv1d"),
         Route("attention_prefill", ("flashinfer", "torch"), ("trtllm",)),
         Route("attention_decode", ("flashinfer", "torch"), ("trtllm",)),
+        Route("mla_prefill", ("torch",), ("trtllm",)),
+        Route("mla_decode", ("torch",), ("trtllm",)),
+        Route("gated_delta_prefill", ("torch",), ("trtllm",)),
+        Route("gated_delta_decode", ("torch",), ("trtllm",)),
+        Route("mamba2_prefill", ("torch",), ("trtllm",)),
+        Route("mamba2_decode", ("torch",), ("trtllm",)),
+        Route("fused_moe", ("torch",), ("trtllm",)),
+        Route("grouped_gemm", ("torch",), ("trtllm",)),
+        Route("topk_routing", ("torch",), ("trtllm",)),
         Route("all_reduce", ("nccl", "gloo"), ("trtllm", "nccl")),
     ),
     unpriced=(

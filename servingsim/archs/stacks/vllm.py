@@ -21,9 +21,20 @@ STACK = Stack(
     routes=(
         Route("single_gemm", ("torch",), ("vllm",)),
         Route("rms_norm", ("flashinfer", "torch"), ("vllm",)),
-        Route("elementwise", ("torch",), ("vllm",)),
+        Route("elementwise", ("torch",)),
+        # The one elementwise operation whose rows are imported: as a route of all they would hide measured ones.
+        Route("elementwise", ("torch",), ("vllm",), op="causal_conv1d"),
         Route("attention_prefill", ("flashinfer", "torch"), ("vllm",)),
         Route("attention_decode", ("flashinfer", "torch"), ("vllm",)),
+        Route("mla_prefill", ("torch",), ("vllm",)),
+        Route("mla_decode", ("torch",), ("vllm",)),
+        Route("gated_delta_prefill", ("torch",), ("vllm",)),
+        Route("gated_delta_decode", ("torch",), ("vllm",)),
+        Route("mamba2_prefill", ("torch",), ("vllm",)),
+        Route("mamba2_decode", ("torch",), ("vllm",)),
+        Route("fused_moe", ("torch",), ("vllm",)),
+        Route("grouped_gemm", ("torch",), ("vllm",)),
+        Route("topk_routing", ("torch",), ("vllm",)),
         Route("all_reduce", ("nccl", "gloo"), ("vllm", "nccl")),
     ),
     unpriced=(

@@ -24,6 +24,8 @@ from servingsim.sim.loop.state import (
     NEW_TOKENS,
     NEXT_UP,
     OF_CONTEXT,
+    OF_PREFILL_CONTEXT,
+    OF_PREFILL_TOKENS,
     OF_SAMPLES,
     OF_TOKENS,
     PREFILL_KEYS,
@@ -74,7 +76,12 @@ def price(sim: Simulation, worker: int, count: int) -> tuple[float, float, int]:
     visits.count[pool, OF_TOKENS, tokens] += 1.0
     visits.count[pool, OF_SAMPLES, sampled] += 1.0
     if prices.points[pool, CONTEXT_AXIS] > 0:
-        kernel_ms += _context_ms(prices, visits, pool, keys_of_all)
+        kernel_ms += _context_ms(prices, visits, pool, OF_CONTEXT, keys_of_all)
+        if prefills > 0:
+            kernel_ms += _context_ms(prices, visits, pool, OF_PREFILL_CONTEXT, keys_of_all - decode_keys)
+    if prefills > 0:
+        kernel_ms += prices.count_ms[pool, OF_PREFILL_TOKENS, tokens - decode_tokens]
+        visits.count[pool, OF_PREFILL_TOKENS, tokens - decode_tokens] += 1.0
     if decodes > 0:
         kernel_ms += _decode_ms(prices, visits, pool, decodes, decode_keys)
     if prefills > 0 and prices.modes[pool, PREFILL_MODE] == EACH:
@@ -110,15 +117,15 @@ def point(axis: FloatArray, points: int, value: float, reading: int) -> tuple[in
 
 
 @compiled
-def _context_ms(prices: Prices, visits: Visits, pool: int, keys: int) -> float:
-    """What depends on the keys of all requests: a cache that is copied to grow."""
+def _context_ms(prices: Prices, visits: Visits, pool: int, row: int, keys: int) -> float:
+    """What depends on the keys of all requests (a cache that is copied to grow) or of prefills (latents expanded)."""
     points = prices.points[pool, CONTEXT_AXIS]
     low, upper = point(prices.axes[pool, CONTEXT_AXIS], points, keys, prices.modes[pool, READING])
-    visits.count[pool, OF_CONTEXT, low] += 1.0 - upper
-    time_ms = (1.0 - upper) * prices.count_ms[pool, OF_CONTEXT, low]
+    visits.count[pool, row, low] += 1.0 - upper
+    time_ms = (1.0 - upper) * prices.count_ms[pool, row, low]
     if upper > 0.0:
-        visits.count[pool, OF_CONTEXT, low + 1] += upper
-        time_ms += upper * prices.count_ms[pool, OF_CONTEXT, low + 1]
+        visits.count[pool, row, low + 1] += upper
+        time_ms += upper * prices.count_ms[pool, row, low + 1]
     return time_ms
 
 

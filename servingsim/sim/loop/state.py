@@ -69,8 +69,10 @@ GAP_OCTAVES = 40
 
 
 # Rows of the tables over one count, and of the axes of all tables.
-OF_TOKENS, OF_SAMPLES, OF_CONTEXT = range(3)
+OF_TOKENS, OF_SAMPLES, OF_PREFILL_TOKENS, OF_CONTEXT, OF_PREFILL_CONTEXT = range(5)
+COUNT_ROWS = 5
 CONTEXT_AXIS, BATCH_AXIS, KV_AXIS, CHUNK_AXIS, PREFIX_AXIS = range(5)
+AXES = 5
 
 
 class Prices(NamedTuple):
@@ -82,8 +84,8 @@ class Prices(NamedTuple):
     Attributes:
         modes: [P, MODE_COLUMNS].
         host: [P, HOST_COLUMNS].
-        count_ms: Everything that depends on one count alone: new tokens, sampled positions (both by the count itself),
-            keys of all requests (by the points of its axis), [P, 3, counts].
+        count_ms: Everything that depends on one count alone: new tokens, sampled positions, new tokens of prefills (by the
+            count itself), keys of all requests and of prefills (by the points of the context axis), [P, COUNT_ROWS, counts].
         decode_ms: Attention of decode requests by batch size and mean KV length, [P, batches, lengths].
         prefill_ms: Attention of prefill chunks by batch size, new tokens and prefix, [P, batches, chunks, prefixes].
         axes: Points of the axes: context, batch size, KV length, chunk, prefix, [P, 5, points].

@@ -11,6 +11,7 @@ MOE = f"{MODELS}/qwen3_moe/modeling_qwen3_moe.py"
 EXPERTS = "src/transformers/integrations/moe.py"
 GDN = f"{MODELS}/qwen3_next/modeling_qwen3_next.py"
 MAMBA = f"{MODELS}/nemotron_h/modeling_nemotron_h.py"
+PHI3 = f"{MODELS}/phi3/modeling_phi3.py"
 SDPA = "src/transformers/integrations/sdpa_attention.py"
 INDEX = f"{MODELS}/deepseek_v32/modeling_deepseek_v32.py"
 
@@ -27,6 +28,8 @@ CATALOGUE = Catalogue(
         "embed.lookup": Launch("nn.Embedding", LLAMA, "LlamaModel.forward"),
         "norm": Launch("several launches of one callable, measured as one", LLAMA, "LlamaRMSNorm.forward"),
         "proj": Launch("nn.Linear: one GEMM each", LLAMA, "LlamaAttention.forward"),
+        "qkv_proj": Launch("nn.Linear: one GEMM", PHI3, "Phi3Attention"),
+        "gate_up_proj": Launch("nn.Linear: one GEMM", PHI3, "Phi3MLP"),
         "bias": Launch("F.linear(x, weight, bias): epilogue of the GEMM", LLAMA, "LlamaAttention.forward"),
         "quant": Launch(
             "activations are quantised before the product",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from skills.split_model.draft import Cover
 from skills.split_model.rows.missing import INDEX_WHY, LAYER_NORM_WHY, SPARSE_WHY
-from skills.split_model.rows.modules import attended, inside
+from skills.split_model.rows.modules import attended, inside, own
 
 if TYPE_CHECKING:
     from servingsim.archs.model_facts import LatentAttention
@@ -85,7 +85,8 @@ def _choice(at: Rows, mixer: LatentAttention, phase: str) -> Draft:
         family="attention",
         math=f"index scores of every key, then the {mixer.index_topk} highest",
         counted=phase,
-        covers=(Cover(pattern=INDEXER, phase=phase),),
+        # Eager code turns the choice into a mask, in the attention itself.
+        covers=(Cover(pattern=INDEXER, phase=phase), own(phase=phase, without=("aten.cat",))),
     )
 
 

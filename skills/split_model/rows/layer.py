@@ -8,6 +8,7 @@ from servingsim.archs.model_facts import LatentAttention, LinearAttention, Mamba
 from skills.split_model.draft import Cover
 from skills.split_model.rows.latent import latent_rows
 from skills.split_model.rows.mlp import mlp_rows
+from skills.split_model.rows.modules import JOINED
 from skills.split_model.rows.moe import moe_rows
 from skills.split_model.rows.recurrent import delta_rows, mamba_rows
 from skills.split_model.rows.softmax import softmax_rows
@@ -44,10 +45,19 @@ def layer_rows(at: Rows, layer: LayerClass) -> list[Draft]:
         found += [
             *([at.norm_before(f"{mlp_name}.norm", (_named(before),))] if _apart(layer) or not nth else []),
             *_extra_norms(at, layer, mlp_name),
-            *(moe_rows(at, layer.mlp, nth=nth) if isinstance(layer.mlp, MoeMlp) else mlp_rows(at, layer.mlp)),
+            *(
+                moe_rows(at, layer.mlp, nth=nth, apart=_shared_apart(at, layer.mlp))
+                if isinstance(layer.mlp, MoeMlp)
+                else mlp_rows(at, layer.mlp)
+            ),
             *at.meeting(mlp_name),
             *_post_norm(at, layer, mlp_name, POST_MLP),
-            at.residual(mlp_name, nth=nth + _joins(layer.mlp), host=host),
+            at.residual(
+                mlp_name,
+                nth=nth + _joins(at, layer.mlp),
+                host=host,
+                more=(JOINED,) if nth and not _apart(layer) else (),
+            ),
         ]
     return found
 
@@ -79,9 +89,14 @@ def _apart(layer: LayerClass) -> bool:
     return layer.mixer is not None and layer.mlp is not None and layer.norms >= 2
 
 
-def _joins(mlp: Mlp) -> int:
-    """Additions of the layer's own before that of its residual: of a dense MLP beside experts."""
-    return int(isinstance(mlp, MoeMlp) and mlp.parallel_dense is not None)
+def _joins(at: Rows, mlp: Mlp) -> int:
+    """Additions of the layer's own before that of its residual: of what runs beside the experts."""
+    return int(isinstance(mlp, MoeMlp) and (mlp.parallel_dense is not None or _shared_apart(at, mlp)))
+
+
+def _shared_apart(at: Rows, mlp: Mlp) -> bool:
+    """Whether the layer itself, not its experts' module, adds the shared experts' output."""
+    return isinstance(mlp, MoeMlp) and at.site.rank.facts.model_type.startswith("granitemoe")
 
 
 def _named(names: str) -> Cover:
@@ -99,7 +114,7 @@ def _extra_norms(at: Rows, layer: LayerClass, section: str) -> list[Draft]:
     """Norms beyond four: of branches that run beside each other."""
     if layer.norms <= 4:
         return []
-    names = r"(?:pre|post)_feedforward_layernorm_\d"
+    names = r"(?:pre|post)_feedforward_layernorm_\d|post_per_layer_input_norm"
     return [
         at.norm(f"{section}.branch_norm", size=at.hidden, covers=(_named(names),), launches=layer.norms - 4)
     ]

@@ -78,13 +78,13 @@ def attended(phase: str) -> Cover:
     return Cover(pattern=ATTENTION, aten=(REGION_ATTENTION,), phase=phase)
 
 
-def own(*, phase: str = "", aten: tuple[str, ...] = ()) -> Cover:
+def own(*, phase: str = "", aten: tuple[str, ...] = (), without: tuple[str, ...] = ()) -> Cover:
     """What a mixer computes in its own forward between its parts."""
     return Cover(
         pattern=ATTENTION,
         aten=aten,
         phase=phase,
-        without=() if aten else REGIONS,
+        without=() if aten else (*REGIONS, *without),
         not_functions=(*ROTATION, *CACHE),
     )
 
@@ -92,3 +92,7 @@ def own(*, phase: str = "", aten: tuple[str, ...] = ()) -> Cover:
 def residual_sum(nth: int) -> Cover:
     """The nth addition of the layer itself."""
     return Cover(modules=("",), aten=("aten.add",), nth=nth)
+
+
+JOINED = Cover(modules=("",), aten=("aten.add_",), nth=0)
+"""The two sections of a parallel block added in place, before the residual."""

@@ -25,17 +25,19 @@ if TYPE_CHECKING:
 
 AT = "moe"
 LINEAR = ("aten.linear", "aten.mm", "aten.addmm", "aten.matmul", "aten.bmm")
+SHARED_SUM = Cover(pattern=FEED_FORWARD, aten=("aten.add", "aten.add_"))
 EXPERTS = Cover(pattern=r".*", aten=(REGION_EXPERTS,))
 INSIDE_EXPERTS = Cover(pattern=rf"(?:{FEED_FORWARD}\.)?experts(?:\..+)?", without=(REGION_EXPERTS,))
 
 
-def moe_rows(at: Rows, mlp: MoeMlp, *, nth: int = 1) -> list[Draft]:
+def moe_rows(at: Rows, mlp: MoeMlp, *, nth: int = 1, apart: bool = False) -> list[Draft]:
     """From the normalised input to the sum of all experts of a token.
 
     Args:
         at: The layers.
         mlp: Their experts.
-        nth: Which addition of the layer joins a dense MLP beside them.
+        nth: Which addition of the layer joins what runs beside them.
+        apart: Whether it is the layer that adds the shared experts' output.
     """
     return [
         *_parallel_dense(at, mlp, nth),
@@ -45,7 +47,7 @@ def moe_rows(at: Rows, mlp: MoeMlp, *, nth: int = 1) -> list[Draft]:
         *_experts(at, mlp),
         *_travel(at, mlp, "combine"),
         *_latent(at, mlp, "up"),
-        *_shared(at, mlp),
+        *_shared(at, mlp, residual_sum(nth) if apart else SHARED_SUM),
     ]
 
 
@@ -128,10 +130,17 @@ def _experts(at: Rows, mlp: MoeMlp) -> list[Draft]:
                 family="moe",
                 width=width,
                 math=f"gate and up, activation, down of each token's {mlp.top_k} experts, their weighted sum{said}{biased}",
-                covers=(EXPERTS, INSIDE_EXPERTS),
+                covers=(EXPERTS, INSIDE_EXPERTS, *_weighted(mlp)),
             )
         ]
     return _plain_experts(at, mlp, hidden, dtype)
+
+
+def _weighted(mlp: MoeMlp) -> tuple[Cover, ...]:
+    """Weights on the experts' input and the sum behind them, where eager code computes them beside the experts."""
+    sums = ("aten.repeat", "aten.sum", "aten.reshape")
+    own_products = mlp.shared_gate or mlp.parallel_dense is not None
+    return (Cover(pattern=FEED_FORWARD, aten=sums if own_products else (*sums, "aten.mul")),)
 
 
 def _plain_experts(at: Rows, mlp: MoeMlp, hidden: int, dtype: str) -> list[Draft]:
@@ -150,7 +159,7 @@ def _plain_experts(at: Rows, mlp: MoeMlp, hidden: int, dtype: str) -> list[Draft
             width=rows,
             family="moe",
             math="up projection of each token's experts",
-            covers=(EXPERTS, INSIDE_EXPERTS),
+            covers=(EXPERTS, INSIDE_EXPERTS, *_weighted(mlp)),
         ),
         at.elementwise(
             f"{AT}.experts_act",
@@ -195,7 +204,7 @@ def _latent(at: Rows, mlp: MoeMlp, way: str) -> list[Draft]:
     )
 
 
-def _shared(at: Rows, mlp: MoeMlp) -> list[Draft]:
+def _shared(at: Rows, mlp: MoeMlp, added: Cover) -> list[Draft]:
     """What every token passes beside its experts, and the sum of both."""
     if not mlp.shared_size:
         return []
@@ -244,7 +253,7 @@ def _shared(at: Rows, mlp: MoeMlp) -> list[Draft]:
             "shared and routed experts together",
             read=2 * at.hidden,
             written=at.hidden,
-            covers=(Cover(pattern=FEED_FORWARD, aten=("aten.add", "aten.add_")),),
+            covers=(added,),
         ),
     ]
 

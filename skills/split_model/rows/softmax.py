@@ -41,12 +41,14 @@ def softmax_rows(at: Rows, mixer: SoftmaxAttention) -> list[Draft]:
 
 
 def widths(mixer: SoftmaxAttention) -> dict[str, int]:
-    """Features of each projection: an output gate lies beside the queries, values may be the keys."""
+    """Features of each projection: an output gate lies beside the queries, values may be the keys, or another layer's."""
     parts = {
         "q": mixer.num_heads * mixer.head_dim * (2 if mixer.output_gate else 1),
         "k": mixer.num_kv_heads * mixer.head_dim,
         "v": mixer.num_kv_heads * mixer.v_head_dim,
     }
+    if mixer.kv_shared:
+        return {"q": parts["q"]}
     if mixer.k_is_v:
         del parts["v"]
     return parts
@@ -81,7 +83,9 @@ def _projections(at: Rows, mixer: SoftmaxAttention) -> list[Draft]:
 
 def _head_norms(at: Rows, mixer: SoftmaxAttention) -> list[Draft]:
     heads = {"q": mixer.num_heads, "k": mixer.num_kv_heads} if mixer.qk_norm else {}
-    if mixer.v_norm:
+    if mixer.kv_shared:
+        heads.pop("k", None)
+    elif mixer.v_norm:
         heads["v"] = mixer.num_kv_heads
     names = {
         "q": "q_norm|q_layernorm|query_layernorm",
@@ -106,10 +110,11 @@ def _head_norms(at: Rows, mixer: SoftmaxAttention) -> list[Draft]:
 
 def _positions_and_cache(at: Rows, mixer: SoftmaxAttention) -> list[Draft]:
     """Rotation and the write of new keys and values: two launches, or one where the stack does both."""
-    rotated_size = (mixer.num_heads + mixer.num_kv_heads) * mixer.head_dim
+    own_keys = 0 if mixer.kv_shared else mixer.num_kv_heads
+    rotated_size = (mixer.num_heads + own_keys) * mixer.head_dim
     key_and_value = mixer.num_kv_heads * (mixer.head_dim + mixer.v_head_dim)
     kv_written = key_and_value * dtype_bytes(at.site.rank.kv_dtype) / dtype_bytes(at.dtype)
-    if at.merges("rope_append"):
+    if at.merges("rope_append") and own_keys:
         math = (
             "rotates queries and keys where the layer does, writes keys and values into pages, in one launch"
         )
@@ -133,7 +138,10 @@ def _positions_and_cache(at: Rows, mixer: SoftmaxAttention) -> list[Draft]:
         written=rotated_size,
         covers=(rotated(),),
     )
-    return [*([rope] if mixer.rope else []), kv_append(at, key_and_value, kv_written)]
+    return [
+        *([rope] if mixer.rope else []),
+        *([kv_append(at, key_and_value, kv_written)] if own_keys else []),
+    ]
 
 
 def kv_append(at: Rows, elements: int, written: float) -> Draft:

@@ -306,13 +306,13 @@ class Rows:
             )
         ]
 
-    def residual(self, section: str, *, nth: int, host: str) -> Draft:
+    def residual(self, section: str, *, nth: int, host: str, more: tuple[Cover, ...] = ()) -> Draft:
         """The addition of a section's output: in the norm that follows, or a launch."""
         op, hidden = f"{section}.residual_add", self.hidden
-        cover, math = residual_sum(nth), "section's output added to the residual"
+        covers, math = (residual_sum(nth), *more), "section's output added to the residual"
         if self.merges("add_norm") and self.site.rank.facts.norm != "layer":
-            return self.fold(op, host, math, read=2 * hidden, written=hidden, covers=(cover,))
-        return self.elementwise(op, "add", math, read=2 * hidden, written=hidden, covers=(cover,))
+            return self.fold(op, host, math, read=2 * hidden, written=hidden, covers=covers)
+        return self.elementwise(op, "add", math, read=2 * hidden, written=hidden, covers=covers)
 
     def logits_gather(self, token_bytes: int) -> list[Draft]:
         """All ranks' logits brought together, where there are several."""

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 ABSORBED = {("sglang", "flash_attention"), ("sglang", "triton")}
 """Rows measured over absorbed heads, 576 and 512 elements wide, where a prefill's are 192 and 128.
 
-H100, 128 heads, 4 requests of 2048 tokens in bf16: 4.4 ms as flash_attention of SGLang 0.5.14, 1.4 ms in TensorRT-LLM's
-table. Over absorbed heads that is 520 TFLOP/s, over expanded ones 150: the kernel reaches the former elsewhere.
+Against TensorRT-LLM's table of the same card (large shapes, SGLang 0.5.14): 3.3 times as long on H100 and H200, which
+is the ratio of the two forms' FLOPs, 7 and 8 times with Triton on L40S and RTX PRO 6000, but 0.95 with trtllm_mla on
+B200. Over absorbed heads the H100's largest row is 617 TFLOP/s, over expanded ones 181, where TensorRT-LLM does 584.
 """
 
 

@@ -1,0 +1,78 @@
+"""What every op has cost in a simulation: its table times how often each of its points was used.
+
+The loop adds up sums of tables; as it also counts how it read them, each summand's part follows afterwards, equal to
+the loop's total but for rounding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from servingsim.sim.pricing.tables import COUNT_ROW
+from servingsim.timing.coverage import EXTRAPOLATED, NO_COVERAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from servingsim.sim.loop.state import Visits
+    from servingsim.sim.pricing.leaves import LeafTable
+    from servingsim.sim.pricing.tables import PoolPrices
+    from servingsim.timing.source import FloatArray
+
+
+@dataclass(frozen=True)
+class LeafCost:
+    """One leaf over a whole simulation, all workers of a pool together.
+
+    Attributes:
+        pool: Index of the pool.
+        name: The leaf.
+        kind: Kernel kind.
+        time_ms: Time.
+        flops: FLOPs of one rank.
+        bytes_moved: Bytes of one rank.
+        extrapolated_ms: Part of the time at points beyond the measured rows.
+        estimated_ms: Part of the time at points that no row answers.
+    """
+
+    pool: int
+    name: str
+    kind: str
+    time_ms: float
+    flops: float
+    bytes_moved: float
+    extrapolated_ms: float
+    estimated_ms: float
+
+
+def leaf_costs(pools: Sequence[PoolPrices], visits: Visits) -> tuple[LeafCost, ...]:
+    """Every leaf's part, in the order of the models."""
+    return tuple(
+        _cost(index, leaf, _visits(visits, index, leaf)) for index, pool in enumerate(pools) for leaf in pool.leaves
+    )
+
+
+def _visits(visits: Visits, pool: int, leaf: LeafTable) -> FloatArray:
+    shape = tuple(slice(size) for size in leaf.time_ms.shape)
+    if leaf.family == "decode":
+        return visits.decode[pool][shape]
+    if leaf.family == "prefill":
+        return visits.prefill[pool][shape]
+    return visits.count[pool, COUNT_ROW[leaf.family]][shape]
+
+
+def _cost(pool: int, leaf: LeafTable, weights: FloatArray) -> LeafCost:
+    time_ms = weights * leaf.time_ms
+    return LeafCost(
+        pool=pool,
+        name=leaf.name,
+        kind=leaf.kind,
+        time_ms=float(time_ms.sum()),
+        flops=float((weights * leaf.flops).sum()),
+        bytes_moved=float((weights * leaf.bytes_moved).sum()),
+        extrapolated_ms=float(time_ms[(leaf.flags & np.uint8(EXTRAPOLATED)) > 0].sum()),
+        estimated_ms=float(time_ms[(leaf.flags & np.uint8(NO_COVERAGE)) > 0].sum()),
+    )

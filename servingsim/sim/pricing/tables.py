@@ -1,0 +1,147 @@
+"""Leaf tables of every pool, summed to the loop's price tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from servingsim.sim.loop.state import (
+    ACCEPTANCE,
+    AXES,
+    BATCH_AXIS,
+    CHUNK_AXIS,
+    CONTEXT_AXIS,
+    COUNT_ROWS,
+    EAGER_MS,
+    EACH,
+    GRAPH_MAX_SEQS,
+    GRAPH_MS,
+    GROUP_FACTOR,
+    HOST_COLUMNS,
+    KV_AXIS,
+    LINEAR,
+    MODE_COLUMNS,
+    OF_CONTEXT,
+    OF_PREFILL_CONTEXT,
+    OF_PREFILL_TOKENS,
+    OF_SAMPLES,
+    OF_TOKENS,
+    PREFILL_MODE,
+    PREFIX_AXIS,
+    READING,
+    REQUEST_MS,
+    STAGE_SHARE,
+    STAGE_TOKEN_MS,
+    Prices,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from servingsim.sim.pricing.axes import Axes, Extent
+    from servingsim.sim.pricing.leaves import Family, LeafTable
+    from servingsim.timing.source import FloatArray
+
+COUNT_ROW: dict[Family, int] = {
+    "tokens": OF_TOKENS,
+    "samples": OF_SAMPLES,
+    "prefill_tokens": OF_PREFILL_TOKENS,
+    "context": OF_CONTEXT,
+    "prefill_context": OF_PREFILL_CONTEXT,
+}
+
+
+@dataclass(frozen=True)
+class HostCosts:
+    """What an iteration costs beside its kernels, milliseconds; all 0: nothing is modelled, and reports say so.
+
+    Attributes:
+        graph_ms: An iteration replayed as a graph: decodes only, at most `graph_max_seqs` of them.
+        eager_ms: Any other iteration.
+        request_ms: For each request in an iteration.
+        graph_max_seqs: Largest decode batch that was captured as a graph.
+        source: Where the figures come from.
+    """
+
+    graph_ms: float = 0.0
+    eager_ms: float = 0.0
+    request_ms: float = 0.0
+    graph_max_seqs: int = 512
+    source: str = "not modelled"
+
+
+@dataclass(frozen=True)
+class PoolPrices:
+    """What one pool's iterations cost.
+
+    Attributes:
+        leaves: Its model, tabulated.
+        extent: How large an iteration gets.
+        axes: The points.
+        host: Beside the kernels.
+        stage_share: Share of the model in the largest pipeline stage.
+        stage_token_ms: To hand one token to the next stage.
+        acceptance: Chance that a draft token is accepted.
+    """
+
+    leaves: tuple[LeafTable, ...]
+    extent: Extent
+    axes: Axes
+    host: HostCosts
+    stage_share: float = 1.0
+    stage_token_ms: float = 0.0
+    acceptance: float = 0.0
+
+
+def price_tables(pools: Sequence[PoolPrices]) -> Prices:
+    """The tables of all pools, padded to one shape."""
+    counts = max(_longest_count(pool) for pool in pools)
+    batches, lengths, chunks, prefixes = (
+        max(len(getattr(pool.axes, axis)) for pool in pools) for axis in ("batch", "kv", "chunk", "prefix")
+    )
+    contexts = max(len(pool.axes.context) for pool in pools)
+    number = len(pools)
+    prices = Prices(
+        modes=np.zeros((number, MODE_COLUMNS), dtype=np.int64),
+        host=np.zeros((number, HOST_COLUMNS)),
+        count_ms=np.zeros((number, COUNT_ROWS, counts)),
+        decode_ms=np.zeros((number, batches, lengths)),
+        prefill_ms=np.zeros((number, batches, chunks, prefixes)),
+        axes=np.zeros((number, AXES, max(batches, lengths, chunks, prefixes, contexts))),
+        points=np.zeros((number, AXES), dtype=np.int64),
+    )
+    for index, pool in enumerate(pools):
+        _fill(prices, index, pool)
+    return prices
+
+
+def _fill(prices: Prices, index: int, pool: PoolPrices) -> None:
+    prices.modes[index, PREFILL_MODE], prices.modes[index, READING] = EACH, LINEAR
+    host = prices.host[index]
+    host[GRAPH_MS], host[EAGER_MS], host[REQUEST_MS] = pool.host.graph_ms, pool.host.eager_ms, pool.host.request_ms
+    host[GRAPH_MAX_SEQS], host[GROUP_FACTOR], host[ACCEPTANCE] = pool.host.graph_max_seqs, 1.0, pool.acceptance
+    host[STAGE_SHARE], host[STAGE_TOKEN_MS] = pool.stage_share, pool.stage_token_ms
+    by_context = any(leaf.family in {"context", "prefill_context"} for leaf in pool.leaves)
+    named: list[tuple[int, FloatArray]] = [
+        (CONTEXT_AXIS, pool.axes.context if by_context else np.zeros(0)),
+        (BATCH_AXIS, pool.axes.batch),
+        (KV_AXIS, pool.axes.kv),
+        (CHUNK_AXIS, pool.axes.chunk),
+        (PREFIX_AXIS, pool.axes.prefix),
+    ]
+    for axis, values in named:
+        prices.axes[index, axis, : len(values)], prices.points[index, axis] = values, len(values)
+    for leaf in pool.leaves:
+        shape = tuple(slice(size) for size in leaf.time_ms.shape)
+        if leaf.family == "decode":
+            prices.decode_ms[index][shape] += leaf.time_ms
+        elif leaf.family == "prefill":
+            prices.prefill_ms[index][shape] += leaf.time_ms
+        else:
+            prices.count_ms[index, COUNT_ROW[leaf.family]][shape] += leaf.time_ms
+
+
+def _longest_count(pool: PoolPrices) -> int:
+    return max(pool.extent.max_tokens, pool.extent.max_samples, len(pool.axes.context)) + 1
