@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -12,12 +12,17 @@ from profiling.captures.contract import UNKNOWN
 from profiling.captures.step_names import step_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from profiling.captures.contract import Mark
     from profiling.captures.step_names import StepName
+
+
+DEEPEST = 20
+"""Ranges inside ranges that are looked into."""
+K = TypeVar("K")
 
 
 @dataclass(frozen=True)
@@ -64,9 +69,10 @@ def assign(
     on_host = bool(ranges) and ranges[0].mark.device == UNKNOWN
     times = np.where(known, launched_ns, start_ns) if on_host else start_ns
     step = np.full(len(start_ns), OUTSIDE, np.int32)
-    for owner in sorted({each.mark.process for each in ranges}):
-        places = [at for at, each in enumerate(ranges) if each.mark.process == owner]
+    for owner, places in _grouped(ranges, lambda each: each.mark.process).items():
         mine = np.ones(len(step), bool) if owner == UNKNOWN else (process == owner) | (process == UNKNOWN)
+        if not mine.any():
+            continue
         found = _holder([ranges[at].mark for at in places], times[mine])
         found = np.where(found >= 0, np.asarray(places, np.int32)[np.maximum(found, 0)], OUTSIDE)
         step[mine] = np.where(found != OUTSIDE, found, step[mine])
@@ -87,27 +93,51 @@ def _chosen(marks: Sequence[Mark], *, launched: bool) -> list[Range]:
     device = [each for each in ranges if each.mark.device != UNKNOWN]
     chosen = (host or device) if launched else (device or host)
     flat: list[Range] = []
-    for owner in {(each.mark.process, each.mark.thread, each.mark.device) for each in chosen}:
-        own = [each for each in chosen if (each.mark.process, each.mark.thread, each.mark.device) == owner]
-        flat += _unnested(sorted(own, key=lambda each: (each.mark.start_ns, -each.mark.end_ns)))
+    for places in _grouped(
+        chosen, lambda each: (each.mark.process, each.mark.thread, each.mark.device)
+    ).values():
+        own = sorted((chosen[at] for at in places), key=lambda each: (each.mark.start_ns, -each.mark.end_ns))
+        flat += _unnested(own, 0)
     return sorted(flat, key=lambda each: (each.mark.start_ns, each.mark.end_ns))
 
 
-def _unnested(ranges: list[Range]) -> list[Range]:
-    """One range a step: a range around a single other one takes its facts, one around several gives way to them."""
+def _grouped(ranges: Sequence[Range], key: Callable[[Range], K]) -> dict[K, list[int]]:
+    """Places of the ranges by a key."""
+    groups: dict[K, list[int]] = {}
+    for at, each in enumerate(ranges):
+        groups.setdefault(key(each), []).append(at)
+    return groups
+
+
+def _unnested(ranges: list[Range], depth: int) -> list[Range]:
+    """One range a step: a range around a single other one takes its facts, one around several gives way to them.
+
+    Unless those are pieces of it: an engine that replays one iteration in several graphs marks each.
+    """
     found: list[Range] = []
     at = 0
     while at < len(ranges):
         outer, end = ranges[at], at + 1
         while end < len(ranges) and ranges[end].mark.start_ns < outer.mark.end_ns:
             end += 1
-        inner = _unnested(ranges[at + 1 : end])
-        if len(inner) > 1:
+        inner = _unnested(ranges[at + 1 : end], depth + 1) if depth < DEEPEST else []
+        if len(inner) > 1 and not all(_is_piece(each, outer) for each in inner):
             found += inner
         else:
             found.append(_joined(outer, inner[0]) if inner else outer)
         at = end
     return found
+
+
+def _is_piece(inner: Range, outer: Range) -> bool:
+    """Whether both speak of the same requests in the same phase."""
+    first, second = inner.says, outer.says
+    return (
+        second.phase != "unknown"
+        and max(second.context_requests, second.generation_requests) > 0
+        and (first.phase, first.context_requests, first.generation_requests)
+        == (second.phase, second.context_requests, second.generation_requests)
+    )
 
 
 def _joined(outer: Range, inner: Range) -> Range:

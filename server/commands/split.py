@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -32,7 +33,13 @@ split, 1 a criterion fails, 2 refused, 130 interrupted.
 
 @click.command("split", epilog=EXAMPLES)
 @click.argument("config", metavar="CONFIG")
-@click.option("--stack", type=click.Choice(get_args(StackName)), default="vllm", show_default=True)
+@click.option(
+    "--stack",
+    type=click.Choice(get_args(StackName)),
+    default="vllm",
+    show_default=True,
+    help="Serving stack whose launches are meant.",
+)
 @click.option("--tp", type=click.IntRange(1), default=1, show_default=True, help="Tensor-parallel ranks.")
 @click.option(
     "--ep", type=click.IntRange(1), default=1, show_default=True, help="Ranks that share the experts."
@@ -89,6 +96,7 @@ def split(
         from server.split_page.view import show  # noqa: PLC0415 - a JSON answer needs no rich
 
         show(report, title)
+        click.echo(f"to price it, and to see which rows to profile: {_predict_command(config, fields)}")
         for file in written:
             click.echo(f"wrote {file}")
     ctx.exit(exit_code(envelope))
@@ -109,6 +117,13 @@ def _title(path: Path, config: str) -> str:
         return config
     resolved = path.resolve()
     return resolved.parent.name if resolved.name == "config.json" else resolved.name.removesuffix(".json")
+
+
+def _predict_command(config: str, fields: dict[str, Any]) -> str:
+    """The same model priced on a device: its missing rows come with the command that measures them."""
+    ranks = "".join(f" --{name} {fields[name]}" for name in ("tp", "ep") if fields[name] != 1)
+    stack = shlex.quote(fields["stack"])
+    return f"servingsim predict {shlex.quote(config)} --stack {stack}{ranks} --device DEVICE --decode 2048x64"
 
 
 def _report(envelope: Envelope) -> SplitReport:

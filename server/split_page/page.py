@@ -159,15 +159,24 @@ def _to_wire(report: SplitReport) -> Iterator[Html]:
 
 
 def _agreement(report: SplitReport) -> Iterator[Html]:
-    """Ours beside what others counted, with the difference."""
+    """Ours beside what others counted, with the difference and its reason where it has one."""
     lines = [
         [name, number(f"{ours:.6g}"), number(f"{other:.6g}"), number(_difference(ours, other))]
         for each in report.agreement
         for name, ours, other in each.pairs
     ]
-    if lines:
-        yield el("h2", "The table's work against independent counts")
-        yield table(("figure", "table", "counted", "difference"), lines)
+    if not lines:
+        return
+    yield el("h2", "The table's work against independent counts")
+    yield table(("figure", "table", "counted", "difference"), lines)
+    named = [
+        [f"{each.phase} {known.figure}", number(f"{known.amount:.6g}"), known.reason]
+        for each in report.agreement
+        for known in each.named
+    ]
+    if named:
+        yield el("h2", "Differences that have a reason")
+        yield table(("figure", "more in the table", "reason"), named)
 
 
 def _difference(ours: float, other: float) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from server.split_page.figures import share_of
 from skills.split_model.row_work import cost
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from skills.split_model.schema import Row, SplitReport
 
@@ -25,7 +24,9 @@ NATURES = {
 }
 """Nature of a launch by how its kind's name begins; the order is that of the legend."""
 OTHER = "other"
-LEGEND = (*NATURES, OTHER)
+PLUMBING, UNPLACED = "plumbing", "unplaced"
+"""Captured kernels that are in no row: with a reason, or without."""
+LEGEND = (*NATURES, OTHER, PLUMBING, UNPLACED)
 
 
 @dataclass(frozen=True)
@@ -54,13 +55,22 @@ def nature(row: Row) -> str:
 def bars(report: SplitReport) -> list[Bar]:
     """A bar of what was measured where there is a capture, then one of the estimate for each phase."""
     found = []
-    if any(row.measured_share for row in report.rows):
-        shares = [(row, share_of(row)) for row in report.rows]
-        found.append(_bar(MEASURED, "share of the captured kernels' time", shares))
+    if any(row.measured_ns for row in report.rows):
+        found.append(_measured(report))
     for label in dict.fromkeys(label for row in report.rows for label in row.work):
         costs = [(row, row.repeat * _cost(row, label)) for row in report.rows]
         found.append(_bar(label, "estimate by roofline, no measurement", costs))
     return found
+
+
+def _measured(report: SplitReport) -> Bar:
+    """All of the capture's kernels: those of rows by nature, and the rest."""
+    rest = {
+        PLUMBING: sum(each.ns for each in report.plumbing),
+        UNPLACED: sum(each.ns for each in report.unplaced),
+    }
+    costs = [(row, float(row.measured_ns or 0)) for row in report.rows]
+    return _bar(MEASURED, "share of the captured kernels' time", costs, rest)
 
 
 def _cost(row: Row, label: str) -> float:
@@ -68,17 +78,19 @@ def _cost(row: Row, label: str) -> float:
     return cost(work) if work else 0.0
 
 
-def _bar(title: str, basis: str, costs: Iterable[tuple[Row, float]]) -> Bar:
-    """Costs as parts of their sum."""
+def _bar(
+    title: str, basis: str, costs: Iterable[tuple[Row, float]], rest: Mapping[str, float] | None = None
+) -> Bar:
+    """Costs, and what lies in no row, as parts of their sum."""
     weighed = [(row, weight) for row, weight in costs if weight > 0]
-    whole = sum(weight for _, weight in weighed) or 1.0
-    by_nature = dict.fromkeys(LEGEND, 0.0)
+    by_nature = dict.fromkeys(LEGEND, 0.0) | dict(rest or {})
     for row, weight in weighed:
-        by_nature[nature(row)] += weight / whole
+        by_nature[nature(row)] += weight
+    whole = sum(by_nature.values()) or 1.0
     largest = sorted(weighed, key=lambda each: -each[1])[:3]
     return Bar(
         title,
         basis,
-        tuple((name, share) for name, share in by_nature.items() if share),
+        tuple((name, weight / whole) for name, weight in by_nature.items() if weight),
         tuple((f"{row.layer_class}: {row.op}", weight / whole) for row, weight in largest),
     )

@@ -11,6 +11,8 @@ COLOURS = {
     "communication": ("#b32d52", "#f7768e"),
     "elementwise": ("#64748b", "#94a3b8"),
     "other": ("#3f3f46", "#d4d4d8"),
+    "plumbing": ("#b8bec6", "#4b5563"),
+    "unplaced": ("#d4a72c", "#d4a72c"),
 }
 """Fill of each nature of launch: on light ground, on dark. Every use has its name and share beside it."""
 

@@ -32,6 +32,8 @@ COLOURS = {
     "communication": "red",
     "elementwise": "bright_black",
     "other": "white",
+    "plumbing": "bright_black",
+    "unplaced": "bold yellow",
 }
 VERDICTS = {"reuse": "green", "new_kernel": "bold red", "elementwise": "", "fold": "dim"}
 STATUSES = {"pass": "green", "fail": "bold red", "unverified": "yellow", "needs_decision": "magenta"}

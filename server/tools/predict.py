@@ -26,6 +26,7 @@ class PredictIn(WorkRequest):
     device: str = Field(max_length=200, description="device key, or cpu or cuda for the one here")
     stack: str = Field("vllm", max_length=100, description="serving stack")
     tp: int = Field(1, ge=1, le=1024, description="tensor-parallel ranks")
+    ep: int = Field(1, ge=1, le=1024, description="ranks that share the experts")
     prefill: list[str] = Field(
         default=[], max_length=MOST_REQUESTS, description="NEW[:CACHED][xCOUNT] tokens each, e.g. 512:1024x4"
     )
@@ -136,6 +137,7 @@ def _model(request: PredictIn, desk: Desk) -> str:
 
 def _words(request: PredictIn) -> list[str]:
     words = ["--device", request.device, "--stack", request.stack, "--tp", str(request.tp)]
+    words += ["--ep", str(request.ep)]
     words += ["--on-missing", request.on_missing]
     words += [word for text in request.prefill for word in ("--prefill", text)]
     words += [word for text in request.decode for word in ("--decode", text)]

@@ -48,6 +48,15 @@ class Evaluated(Generic[Arch_co]):
     logs: tuple[SlotLog, ...]
 
 
+@dataclass(frozen=True)
+class Built:
+    """A model compiled for one rank: where it was built, its tree, and what a report says of it."""
+
+    site: BuildSite
+    arch: DenseArch | TableArch
+    view: ModelView
+
+
 @overload
 def evaluate(
     model: DenseFacts, batch: Batch, source: TimingSource, options: PredictOptions
@@ -75,27 +84,34 @@ def evaluate(
         ServingSimError: Unknown device; the partition, the batch or the version does not fit; a kernel
             cannot be priced.
     """
+    bounds = _bounds(longest_context(model), batch, options)
+    bounds.refuse_beyond(batch)
+    built = build_model(model, bounds, source, options)
+    return _priced(built.arch, built.view, built.site, batch)
+
+
+def build_model(
+    model: DenseFacts | TableModel, bounds: IterationBounds, source: TimingSource, options: PredictOptions
+) -> Built:
+    """Compile a model for one device, stack and rank; as `evaluate`, for iterations within `bounds`."""
     source.device(options.device)
+    version = resolve_version(options.stack, source, options.device, options.stack_version)
+    site = BuildSite(options.device, source, options.stack, version, bounds, options.on_missing)
     if isinstance(model, TableModel):
         _refuse_another(model, options)
-        site = _site(model.facts.max_positions, batch, source, options)
-        table = TableArch.build(model.rows, site)
-        return _priced(table, TableView(model), site, batch)
-    site = _site(model.max_positions, batch, source, options)
+        return Built(site, TableArch.build(model.rows, site), TableView(model))
     dense = DenseArch.build(model, site, tp=options.tp, kv_dtype=options.kv_dtype)
-    return _priced(dense, DenseView(dense), site, batch)
+    return Built(site, dense, DenseView(dense))
+
+
+def longest_context(model: DenseFacts | TableModel) -> int:
+    """Tokens of the longest request that the config allows, 0 where it does not say."""
+    return model.facts.max_positions if isinstance(model, TableModel) else model.max_positions
 
 
 def _priced(arch: Arch, view: ModelView, site: BuildSite, batch: Batch) -> Evaluated[Arch]:
     totals, logs = arch.evaluate(Batches.of([batch]), logging=True)
     return Evaluated(site, arch, view, batch, float(totals.time_ms[0]), logs)
-
-
-def _site(max_positions: int, batch: Batch, source: TimingSource, options: PredictOptions) -> BuildSite:
-    bounds = _bounds(max_positions, batch, options)
-    bounds.refuse_beyond(batch)
-    version = resolve_version(options.stack, source, options.device, options.stack_version)
-    return BuildSite(options.device, source, options.stack, version, bounds, options.on_missing)
 
 
 def _refuse_another(model: TableModel, options: PredictOptions) -> None:

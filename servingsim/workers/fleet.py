@@ -104,7 +104,7 @@ def new_workers(
         table=np.zeros((count, most if caching else 0, min(longest, most_blocks) + 1), dtype=np.int32),
         slot=np.full(num_requests if caching else 0, NONE, dtype=np.int32),
         blocks=np.full((count, most_blocks, BLOCK_COLUMNS), NONE, dtype=np.int64),
-        index=np.full((count, _power_of_two(2 * most_blocks), 2), NONE, dtype=np.int64),
+        cached=np.full((count, _power_of_two(2 * most_blocks), 2), NONE, dtype=np.int64),
     )
     if caching:
         workers.table[:, :, -1] = np.arange(most)

@@ -25,11 +25,11 @@ def home(key: int, size: int) -> int:
 @compiled
 def find(workers: Workers, worker: int, key: int) -> int:
     """The block that holds a key, NONE where none does."""
-    size = workers.index.shape[1]
+    size = workers.cached.shape[1]
     place = home(key, size)
-    while workers.index[worker, place, ENTRY_KEY] != NONE:
-        if workers.index[worker, place, ENTRY_KEY] == key:
-            return int(workers.index[worker, place, ENTRY_BLOCK])
+    while workers.cached[worker, place, ENTRY_KEY] != NONE:
+        if workers.cached[worker, place, ENTRY_KEY] == key:
+            return int(workers.cached[worker, place, ENTRY_BLOCK])
         place = (place + 1) & (size - 1)
     return NONE
 
@@ -37,18 +37,18 @@ def find(workers: Workers, worker: int, key: int) -> int:
 @compiled
 def insert(workers: Workers, worker: int, key: int, block: int) -> None:
     """Remember a key that is not there yet."""
-    size = workers.index.shape[1]
+    size = workers.cached.shape[1]
     place = home(key, size)
-    while workers.index[worker, place, ENTRY_KEY] != NONE:
+    while workers.cached[worker, place, ENTRY_KEY] != NONE:
         place = (place + 1) & (size - 1)
-    workers.index[worker, place, ENTRY_KEY] = key
-    workers.index[worker, place, ENTRY_BLOCK] = block
+    workers.cached[worker, place, ENTRY_KEY] = key
+    workers.cached[worker, place, ENTRY_BLOCK] = block
 
 
 @compiled
 def remove_key(workers: Workers, worker: int, key: int) -> None:
     """Forget a key; entries behind it move up, so that no lookup stops at the gap."""
-    index, size = workers.index, workers.index.shape[1]
+    index, size = workers.cached, workers.cached.shape[1]
     gap = home(key, size)
     while index[worker, gap, ENTRY_KEY] != key:
         gap = (gap + 1) & (size - 1)

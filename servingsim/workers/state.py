@@ -88,7 +88,7 @@ class Workers(NamedTuple):
             of free places; empty without prefix caching.
         slot: Place of a request in `table`, [requests]; empty without prefix caching.
         blocks: References, key, next and previous free block of each block, [W, blocks, BLOCK_COLUMNS]; empty likewise.
-        index: Open-addressing table of cached keys: key and block, [W, size, 2]; empty without prefix caching.
+        cached: Open-addressing table of cached keys: key and block, [W, size, 2]; empty without prefix caching.
     """
 
     ints: IntArray
@@ -98,7 +98,7 @@ class Workers(NamedTuple):
     table: Int32Array
     slot: Int32Array
     blocks: IntArray
-    index: IntArray
+    cached: IntArray
 
 
 def new_requests(arrival_ms: FloatArray, prompt: IntArray, output: IntArray) -> Requests:

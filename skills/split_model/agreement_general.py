@@ -152,9 +152,12 @@ def _of_phase(sides: _Sides) -> Agreement:
         table={name: table.get(name, 0.0) for name in figures},
         accountant={name: accountant[name] for name in figures},
         trace={},
-        named=named_differences(
-            sides.plain, sides.launched, step_of(sides.phase), padded_vocabulary=rank.vocab_size * rank.tp
-        ),
+        named=[
+            *named_differences(
+                sides.plain, sides.launched, step_of(sides.phase), padded_vocabulary=rank.vocab_size * rank.tp
+            ),
+            *beyond_facts(sides.launched, sides.phase),
+        ],
     )
     return _localised(found, sides) if found.off else found
 

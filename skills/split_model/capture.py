@@ -60,7 +60,7 @@ class Stretch:
     """What one step launched on one device, in time.
 
     Attributes:
-        phase: Of the step.
+        phase: Of the step; `unknown` of all launches of a file that marks none.
         kinds: Index into the capture's kinds, one a launch.
         ns: Durations; 0 where the recorded one is broken.
         sound: Whether a duration counts.
@@ -79,7 +79,8 @@ class Captured:
     Attributes:
         kernels: Totals by kernel and phase: all of the file.
         kinds: Of the launches in the stretches.
-        stretches: Kernels of the steps whose phase is known, one stretch a device.
+        stretches: Kernels of the steps whose phase is known, one stretch a device; all of a device where nothing
+            marks steps.
         rest: Totals of what is in no stretch: copies and fills, and what no such step holds.
     """
 
@@ -112,7 +113,11 @@ def captured(capture: Capture) -> Captured:
         return Captured(kernels, rest=kernels)
     of_launch, kinds = _kinds(capture)
     stepped = [step.index for step in capture.steps if step.phase in STEPPED]
-    inside = np.isin(capture.launches.step, stepped) & (capture.launches.kind == KINDS.index("kernel"))
+    # A file without any annotation is one stretch of steps that nobody marked.
+    unmarked = np.full(len(capture.launches), not capture.steps)
+    inside = (np.isin(capture.launches.step, stepped) | unmarked) & (
+        capture.launches.kind == KINDS.index("kernel")
+    )
     stretches = _stretches(capture, of_launch, inside)
     return Captured(kernels, kinds, stretches, _rest(capture, of_launch, kinds, ~inside))
 
@@ -146,7 +151,7 @@ def _stretches(
     sound = launches.broken == 0
     return tuple(
         Stretch(
-            capture.steps[int(launches.step[part[0]])].phase,
+            _phase(capture, int(launches.step[part[0]])),
             of_launch[part],
             np.where(sound[part], launches.duration_ns[part], 0),
             sound[part],
@@ -156,11 +161,15 @@ def _stretches(
     )
 
 
+def _phase(capture: Capture, step: int) -> Phase:
+    return "unknown" if step == OUTSIDE else capture.steps[step].phase
+
+
 def _rest(
     capture: Capture, of_launch: NDArray[np.intp], kinds: tuple[LaunchKind, ...], outside: NDArray[np.bool_]
 ) -> tuple[CapturedKernel, ...]:
     """Totals, by phase, of launches that are in no stretch."""
-    launches, steps = capture.launches, capture.steps
+    launches = capture.launches
     places = np.flatnonzero(outside & (launches.broken == 0))
     keys = np.stack([launches.step[places], of_launch[places]])
     found, group = np.unique(keys, axis=1, return_inverse=True)
@@ -168,8 +177,6 @@ def _rest(
     np.add.at(ns, group.reshape(-1), launches.duration_ns[places])
     calls = np.bincount(group.reshape(-1), minlength=found.shape[1])
     return tuple(
-        CapturedKernel(
-            steps[step].phase if step != OUTSIDE else "unknown", kinds[kind].name, int(calls[at]), int(ns[at])
-        )
+        CapturedKernel(_phase(capture, step), kinds[kind].name, int(calls[at]), int(ns[at]))
         for at, (step, kind) in enumerate(found.T.tolist())
     )

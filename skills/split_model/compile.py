@@ -71,13 +71,16 @@ def compiled(drafts: Sequence[Draft], kinds: Mapping[str, KernelKind[Any, Any]])
         kinds: Kernel kinds that exist, by name.
 
     Raises:
-        ServingSimError: A row whose size grows with something that no slot input counts.
+        ServingSimError: A row whose size grows with something that no slot input counts, or a fold into nothing that
+            is priced.
     """
     rows: list[TableRow] = []
     left_out: list[LeftOut] = []
     stood_in: list[tuple[str, str, str]] = []
+    priced = {each.op for each in drafts if each.verdict != "fold"}
     for draft in drafts:
         if draft.verdict == "fold":
+            _refuse_without_host(draft, priced)
             continue
         wanted = draft.maps_to.kind
         kind = wanted if wanted in kinds else draft.maps_to.until_then
@@ -88,6 +91,15 @@ def compiled(drafts: Sequence[Draft], kinds: Mapping[str, KernelKind[Any, Any]])
             stood_in.append((_path(draft), wanted, kind))
         rows.append(_row(draft, kinds[kind], _hosts(draft, drafts), stands_in=kind != wanted))
     return Compiled(tuple(rows), tuple(left_out), tuple(stood_in))
+
+
+def _refuse_without_host(draft: Draft, priced: set[str]) -> None:
+    """A fold costs what its host costs: without one it would cost nothing."""
+    if draft.maps_to.host not in priced:
+        raise ServingSimError(
+            f"{_path(draft)}: folded into {draft.maps_to.host or 'nothing'!r}, which prices nothing",
+            hint="name the launch whose epilogue it is, or give it a launch of its own",
+        )
 
 
 def _row(draft: Draft, kind: KernelKind[Any, Any], hosts: tuple[str, ...], *, stands_in: bool) -> TableRow:

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skills.split_model.rows.modules import ATTENTION, FEED_FORWARD, PROJECTIONS
+from skills.split_model.rows.modules import ATTENTION, FEED_FORWARD, PROJECTIONS, SHARED
 
 if TYPE_CHECKING:
     from profiling.model_trace import ModelTrace
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 MERGED: dict[Merge, str] = {
     "qkv": rf"{ATTENTION}\.(?:{PROJECTIONS['qkv']})",
-    "gate_up": rf"{FEED_FORWARD}\.(?:{PROJECTIONS['gate_up']})",
+    "gate_up": rf"(?:{FEED_FORWARD}|{SHARED})\.(?:{PROJECTIONS['gate_up']})",
 }
 """Modules that one projection of several inputs has."""
 

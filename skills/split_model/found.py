@@ -116,7 +116,8 @@ def _gemm(
         maps_to=MapsTo(kind="single_gemm", args=args, axes=["m"]),
         source=SOURCE,
         counted=counted,
-        width=math.prod(mine[0].output[:-1]) / tokens,
+        # Eager code may compute the sampled positions alone in layers that keep no keys.
+        width=max(math.prod(mine[0].output[:-1]) / tokens, 1.0),
         launches=len(mine),
         covers=(_cover(key, ops),),
     )

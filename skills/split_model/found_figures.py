@@ -20,9 +20,7 @@ REASON = "linear layers that the facts do not describe, found in the trace"
 def beyond_facts(rows: Sequence[Draft], phase: PhaseShape) -> list[NamedDifference]:
     """Their FLOPs and weights in a phase; nothing where every linear layer is one of the facts."""
     found = [
-        row_figures(each, phase)
-        for each in rows
-        if each.family == "gemm" and each.op.startswith(f"{FOUND}.")
+        row_figures(each, phase) for each in rows if each.family == "gemm" and each.op.startswith(f"{FOUND}.")
     ]
     if not found:
         return []

@@ -1,4 +1,4 @@
-"""What has to hold of any decoder's facts: they have the parameters and the layer classes of the model that was built."""
+"""What has to hold of any decoder's facts: parameters and layer classes are those of the model that was built."""
 
 from __future__ import annotations
 

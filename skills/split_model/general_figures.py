@@ -1,4 +1,4 @@
-"""Step 8 of any decoder, the figures: the table's work beside the general accountant's, the eager table's beside the trace.
+"""Step 8 of any decoder, the figures: the table beside the general accountant, the eager table beside the trace.
 
 The trace is of the eager model, which computes some things otherwise than a serving stack does (keys and values of
 MLA are expanded for every token): its FLOPs are compared with those of the rows that Transformers itself would launch.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from servingsim.archs.model_facts import SoftmaxAttention
 from skills.split_model.agreement_general import agreement_general
 from skills.split_model.catalogue.find import catalogue_of
 from skills.split_model.found import FOUND
@@ -21,6 +22,7 @@ from skills.split_model.schema import NamedDifference
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from servingsim.archs.model_facts import ModelFacts
     from skills.split_model.draft import Draft
     from skills.split_model.general import GeneralModel
     from skills.split_model.schema import Agreement, PhaseShape
@@ -54,7 +56,10 @@ def general_figures(
     if found.trace is None:
         return figures
     eager = [*eager_rows(model, known), *(each for each in drafts if each.op.startswith(f"{FOUND}."))]
-    return [_beside_trace(each, eager, phase, found) for each, phase in zip(figures, phases, strict=True)]
+    shared = sharing_classes(model.facts)
+    return [
+        _beside_trace(each, eager, shared, phase, found) for each, phase in zip(figures, phases, strict=True)
+    ]
 
 
 def eager_rows(model: GeneralModel, known: Collection[str]) -> list[Draft]:
@@ -64,12 +69,29 @@ def eager_rows(model: GeneralModel, known: Collection[str]) -> list[Draft]:
     return model_rows(Site(rank, catalogue, known, ("prefill", "decode")))
 
 
-def _beside_trace(figure: Agreement, eager: Sequence[Draft], phase: PhaseShape, found: Traced) -> Agreement:
+def sharing_classes(facts: ModelFacts) -> set[str]:
+    """Layer classes that take an earlier layer's keys and values."""
+    mixers = {layer.name: layer.mixer for layer in facts.layers}
+    return {name for name, each in mixers.items() if isinstance(each, SoftmaxAttention) and each.kv_shared}
+
+
+def _seen(draft: Draft, shared: Collection[str], phase: PhaseShape) -> PhaseShape:
+    """What eager code runs of a layer: where keys are shared, no token but the last of a prefill is needed again."""
+    if draft.layer_class not in shared or phase.phase != "prefill":
+        return phase
+    return phase.model_copy(update={"q_len": 1, "context": phase.context + phase.q_len - 1})
+
+
+def _beside_trace(
+    figure: Agreement, eager: Sequence[Draft], shared: Collection[str], phase: PhaseShape, found: Traced
+) -> Agreement:
     table, trace = dict(figure.table), dict(figure.trace)
     for family, atens in TRACED.items():
         counted = _traced_flops(found, phase, atens)
         ours = sum(
-            each.repeat * row_work(each, phase).flops for each in eager if _traced_family(each) == family
+            each.repeat * row_work(each, _seen(each, shared, phase)).flops
+            for each in eager
+            if _traced_family(each) == family
         )
         if counted or ours:
             table[f"undivided_{family}_flops"] = ours

@@ -17,4 +17,3 @@ ROTARY = {
 }
 POSITIONS = "bookkeeping: positions and causal mask"
 SAMPLING = "sampling: no part of the traced forward"
-

@@ -16,8 +16,8 @@ import numpy as np
 from skills.split_model.capture import CapturedKernel
 from skills.split_model.placing_book import Book, Home, Placement, closed
 from skills.split_model.placing_order import launched
-from skills.split_model.placing_roles import HEAVY_ROLES, PLUMBING, begins, role_of
-from skills.split_model.placing_steps import due, homes
+from skills.split_model.placing_roles import HEAVY_ROLES, PLUMBING, PRECEDES, begins, role_of
+from skills.split_model.placing_steps import due, follow_order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,12 +62,12 @@ def place(
         names = [capture.kinds[kind].name for kind in step.kinds.tolist()]
         found = None
         if order and nth < MOST_ORDERS:
-            found = homes(step.kinds, capture.kinds, drafts, order, phase=step.phase, eager=eager)
+            found = follow_order(step.kinds, capture.kinds, drafts, order, phase=step.phase, eager=eager)
         if found is None:
             loose.add(step.phase, names, calls, ns)
             continue
-        book.saw(due(drafts, order, step.phase), len(alike))
-        for name, home, count, time in zip(names, found, calls, ns, strict=True):
+        book.saw(due(drafts, order, step.phase), len(alike) * found.steps)
+        for name, home, count, time in zip(names, found.homes, calls, ns, strict=True):
             book.add(step.phase, name, _cited(name, drafts, evidence) or home, calls=count, ns=time)
     for kernel in (*capture.rest, *loose.kernels()):
         home = _cited(kernel.name, drafts, evidence) or _by_name(kernel, drafts, eager=eager)
@@ -131,4 +131,13 @@ def _by_name(kernel: CapturedKernel, drafts: Sequence[Draft], *, eager: bool) ->
         return Home(tuple(index for index, score in fitting.items() if score > best - NAME_DOUBT))
     if role in PLUMBING:
         return Home(reason=PLUMBING[role], plumbing=True)
+    prepared = tuple(
+        index
+        for index, draft in enumerate(drafts)
+        if draft.family in PRECEDES.get(role, ())
+        and draft.verdict != "fold"
+        and launched(draft, kernel.phase)
+    )
+    if prepared:
+        return Home(prepared)
     return Home(reason=f"no row of this kind (its name suggests: {role or 'nothing'})")

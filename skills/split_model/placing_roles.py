@@ -25,6 +25,7 @@ OWN_RULES: tuple[tuple[str, str], ...] = (
     ("prepare", PREPARES),
     ("moe_gemm", r"finalize.{0,60}(?:moe|scatter)|moe.{0,60}finalize|moe_?sum|unpermute"),
     ("cat", r"catarray"),
+    ("attention", r"reduce_segments"),
 )
 """Told here rather than by the general categories: what a row of the table is asks for it."""
 INSIDE_GENERATED: tuple[tuple[str, str], ...] = (
@@ -142,7 +143,7 @@ def follows(role: str, draft: Draft, *, eager: bool) -> float:
     if eager and draft.family == "moe" and role in {"gemm", *GENERIC}:
         return 1.0
     if role == "cat":
-        return 1.0 if draft.maps_to.args.get("op") == "cat" else 0.0
+        return 2.0 if draft.maps_to.args.get("op") == "cat" else 0.0
     return FOLLOWS.get(role, {}).get(draft.family, 0.0)
 
 

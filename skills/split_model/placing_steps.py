@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ from skills.split_model.placing_fit import fits, role_of_kind
 from skills.split_model.placing_order import BEFORE, BEHIND, slots_of
 from skills.split_model.placing_roles import (
     COPIES,
+    GENERIC,
     HEAVY_ROLES,
     PLUMBING,
     PRECEDES,
@@ -30,11 +32,26 @@ if TYPE_CHECKING:
     from skills.split_model.draft import Draft
     from skills.split_model.placing_order import Slot
 
+SELDOM = 4
+"""A generic kernel seen in less than one of so many layers is none of theirs."""
 AHEAD = 3
 """Rows ahead that a launch may prepare the input of."""
 
 
-def homes(
+@dataclass(frozen=True)
+class Followed:
+    """The launches of a stretch along the table's order.
+
+    Attributes:
+        homes: Of each launch.
+        steps: How many the stretch holds.
+    """
+
+    homes: list[Home]
+    steps: int
+
+
+def follow_order(
     sequence: NDArray[np.intp],
     kinds: Sequence[LaunchKind],
     drafts: Sequence[Draft],
@@ -42,7 +59,7 @@ def homes(
     *,
     phase: str,
     eager: bool,
-) -> list[Home] | None:
+) -> Followed | None:
     """The home of each launch of a step; None where the step is too long to be aligned.
 
     Args:
@@ -50,29 +67,31 @@ def homes(
         kinds: Of launches.
         drafts: The rows.
         order: Class of each layer.
-        phase: Of the step.
+        phase: Of the step; `unknown`: nobody marked the steps, and there may be several.
         eager: Whether the stack computes norms and rotations by generic kernels.
     """
     slots = slots_of(drafts, order, phase)
     if not slots or len(sequence) * len(slots) > MOST_CELLS:
         return None
-    used, index = np.unique(sequence, return_inverse=True)
+    used, index, often = np.unique(sequence, return_inverse=True, return_counts=True)
     mine = [kinds[at] for at in used]
     begin, follow = fits(mine, drafts, slots, eager=eager)
-    aligned = align(begin[index], follow[index])
+    aligned = align(begin[index], follow[index], rounds=phase == "unknown")
     slot, begins = aligned.slot.copy(), aligned.begins.copy()
-    _fill_unseen(slot, begins, begin[index], slots)
+    if aligned.rounds == 1:
+        _fill_unseen(slot, begins, begin[index], slots)
     roles = [role_of_kind(kind) for kind in mine]
     _join_ahead(slot, [roles[at] for at in index], drafts, slots)
-    names = [kind.name for kind in mine]
+    around = _layers_around(slot, np.array([each.layer for each in slots]))
+    seldom = SELDOM * often <= len(order) * aligned.rounds
     found = []
     for launch, (place, first, at) in enumerate(zip(slot.tolist(), begins, index.tolist(), strict=True)):
         if place < 0:
-            found.append(_without_row(roles[at], slot, launch, slots))
+            found.append(_without_row(roles[at], around[launch], seldom=bool(seldom[at])))
             continue
-        rows = _one_phase(slots[place].rows, names[at], drafts)
-        found.append(Home(rows, bool(first) or counts(roles[at], names[at], drafts[rows[0]])))
-    return found
+        rows = _one_phase(slots[place].rows, mine[at].name, drafts)
+        found.append(Home(rows, bool(first) or counts(roles[at], mine[at].name, drafts[rows[0]])))
+    return Followed(found, aligned.rounds)
 
 
 def due(drafts: Sequence[Draft], order: Sequence[str], phase: str) -> Counter[str]:
@@ -103,17 +122,15 @@ def _fill_unseen(
             seen.add(best)
 
 
-def _layers_around(slot: NDArray[np.int64], layer_of: NDArray[np.int64]) -> list[set[int]]:
+def _layers_around(slot: NDArray[np.int64], layer_of: NDArray[np.int64]) -> list[tuple[int, int]]:
     """Layers of the placed launches before and behind each launch."""
-    before, found = BEFORE, []
-    for place in slot:
-        before = int(layer_of[place]) if place >= 0 else before
-        found.append({before})
-    behind = BEHIND
-    for at in range(len(slot) - 1, -1, -1):
-        behind = int(layer_of[slot[at]]) if slot[at] >= 0 else behind
-        found[at].add(behind)
-    return found
+    layers = [int(layer_of[place]) if place >= 0 else None for place in slot.tolist()]
+    before, behind = list[int](), list[int]()
+    for way, found, last in ((layers, before, BEFORE), (layers[::-1], behind, BEHIND)):
+        for layer in way:
+            last = last if layer is None else layer  # noqa: PLW2901 - carried on
+            found.append(last)
+    return list(zip(before, behind[::-1], strict=True))
 
 
 def _join_ahead(
@@ -137,15 +154,17 @@ def _one_phase(rows: tuple[int, ...], name: str, drafts: Sequence[Draft]) -> tup
     return tuple(row for row in rows if drafts[row].counted == told) or rows
 
 
-def _without_row(role: str, slot: NDArray[np.int64], launch: int, slots: Sequence[Slot]) -> Home:
-    """Plumbing by its role, or by standing before or behind the layers; else named as having no row."""
+def _without_row(role: str, around: tuple[int, int], *, seldom: bool) -> Home:
+    """Plumbing by its role, by standing before or behind the layers, or by being too seldom to be of a layer class;
+    else named as having no row.
+    """
     if role in PLUMBING:
         return Home(reason=PLUMBING[role], plumbing=True)
-    placed = np.flatnonzero(slot >= 0)
-    inside = [at for at in placed if slots[slot[at]].layer not in {BEFORE, BEHIND}]
-    if inside and role not in HEAVY_ROLES:
-        if launch < inside[0]:
+    if role not in HEAVY_ROLES and around != (BEFORE, BEHIND):
+        if around[0] == BEFORE:
             return Home(reason=COPIES, plumbing=True)
-        if launch > inside[-1]:
+        if BEHIND in around:
             return Home(reason=f"{SAMPLING} and bookkeeping behind the layers", plumbing=True)
+        if seldom and role in GENERIC:
+            return Home(reason="bookkeeping: not once a layer", plumbing=True)
     return Home(reason=f"no row of this kind (its name suggests: {role or 'nothing'})")

@@ -32,8 +32,9 @@ def trace_of(
     model: ModelOnStack | GeneralModel, phases: Sequence[PhaseShape], desk: Desk, *, fresh: bool
 ) -> Traced:
     """The math of the model: one layer of each class of a dense one, the whole depth of any other."""
-    way = traced_whole if isinstance(model, GeneralModel) else traced
-    return way(model, phases, desk, fresh=fresh)  # type: ignore[arg-type] - chosen by the model's class
+    if isinstance(model, GeneralModel):
+        return traced_whole(model, phases, desk, fresh=fresh)
+    return traced(model, phases, desk, fresh=fresh)
 
 
 def drafts_of(

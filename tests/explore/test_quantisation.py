@@ -73,6 +73,14 @@ def test_a_format_without_a_dtype_here_is_named_with_its_stand_in() -> None:
     assert facts.unknown == ("nvfp4 has no dtype here, mxfp4 stands for it",)
 
 
+def test_weights_of_several_formats_are_not_passed_for_one() -> None:
+    """Defect: a checkpoint with experts in four bits and attention in eight priced in one of them, unsaid."""
+    config = compressed(8, "float")
+    config["config_groups"]["group_1"] = {"weights": {"num_bits": 4, "type": "int"}}
+    facts = model_facts(FAMILIES["llama"] | {"quantization_config": config}, where="x")
+    assert facts.unknown == ("weights of several formats: the first group's stands for all",)
+
+
 @pytest.mark.parametrize(
     ("ignored", "attention", "experts"),
     [

@@ -56,9 +56,10 @@ def test_decode_absorbed_is_decode_expanded(prepare: Prepare, close: Close) -> N
     assert (cached.shape, value.shape) == ((2, 1, 9, 20), (2, 1, 9, 16))
     source = torch.Generator().manual_seed(1)
     up_key, up_value = (torch.randn(4, width, 16, generator=source) / 4 for width in (8, 6))
-    plain, rotated = torch.randn(2, 4, 1, 8, generator=source), query[..., 16:]
+    assert query.shape == (2, 1, 4, 20)
+    plain, rotated = torch.randn(2, 4, 1, 8, generator=source), query[..., 16:].transpose(1, 2)
     absorbed = torch.cat((torch.einsum("bhqn,hnr->bhqr", plain, up_key), rotated), -1)
-    core = call.func(absorbed, cached, value, **call.keywords)
+    core = call.func(absorbed.transpose(1, 2), cached, value, **call.keywords).transpose(1, 2)
     latent, shared = cached[..., :16], cached[..., 16:].expand(2, 4, 9, 4)
     keys = torch.cat((torch.einsum("bxkr,hnr->bhkn", latent, up_key), shared), -1)
     values = torch.einsum("bxkr,hvr->bhkv", latent, up_value)

@@ -351,6 +351,50 @@ def test_evidence_moves_a_kernel_once(tables: Tables, tmp_path: Path) -> None:
     assert placement.placed_ns == placement.total_ns
 
 
+@pytest.mark.parametrize("phase", ["prefill", "decode"])
+def test_steps_that_nobody_marked_are_found_by_the_order_of_their_launches(
+    phase: str, tables: Tables, tmp_path: Path
+) -> None:
+    """Defect: without annotations every GEMM's time divided over all GEMM rows, and the number of steps guessed."""
+    table = tables(SPARSE, (phase,))
+    step, expected = timed(table.run(phase))
+    launches = [*step[7:], ("ArgMaxOps", 5), PREPARED, *step, ("ArgMaxOps", 5), PREPARED, *step, *step[:9]]
+    placement = table.place(trace(tmp_path, [("some range of no step", launches)]))
+    whole = Counter({row: 2 * ns for row, ns in expected.items()})
+    run = table.run(phase)
+    for at, (_, duration) in enumerate(step):
+        whole[run[at][1]] += 1000 * duration * ((at >= 7) + (at < 9))
+    assert by_row(placement) == whole
+    assert placement.steps == 4
+    assert not placement.unplaced
+    assert placement.placed_ns == placement.total_ns
+
+
+PREPARED = (PREPARATION, 4)
+
+
+def test_totals_without_an_order_are_shared_by_work_and_conserved(tables: Tables, tmp_path: Path) -> None:
+    """Defect: kernels of a summary in the rows of another family, or quantisation of a sparse model in none."""
+    table = tables(SPARSE, tp=2)
+    names = (*NAMES.values(), "scaled_fp8_quant_kernel", "reduce_segments")
+    kernels = [
+        {"phase": "decode", "name": name, "calls": 7, "total_ns": 100 + at} for at, name in enumerate(names)
+    ]
+    file = tmp_path / "summary.json"
+    file.write_text(json.dumps(kernels), encoding="utf-8")
+    placement = table.place(file)
+    homes: dict[str, set[str]] = {}
+    for at, placed in placement.rows.items():
+        for kernel, _ in placed:
+            homes.setdefault(kernel.name, set()).add(table.drafts[at].family)
+    expected = {name: {family} for family, name in NAMES.items() if family not in {"activation", "pointwise"}}
+    assert {name: families for name, families in homes.items() if name in expected} == expected
+    assert homes["scaled_fp8_quant_kernel"] == {"gemm", "moe", "attention"}
+    assert homes["reduce_segments"] == {"attention"}
+    assert {each.name for each in placement.unplaced} == {NAMES["activation"], NAMES["pointwise"]}
+    assert placement.placed_ns == placement.total_ns == sum(100 + at for at in range(len(names)))
+
+
 KERNELS = (
     *NAMES.values(),
     PREPARATION,
@@ -454,3 +498,45 @@ def test_real_runs_on_other_hardware_and_stacks_are_placed_whole(
     assert table.drafts[max(placement.rows, key=placement.ns)].op == first
     doubted = doubtful_families(table.drafts, placement, eager=False)
     assert not doubted.keys() & {"gemm", "moe", "norm", "attention"}
+
+
+GENERIC = "void at::native::vectorized_elementwise_kernel<4, {}, std::array<char*, 2ul> >"
+MULTIPLIED, ADDED = GENERIC.format("at::native::BinaryFunctor<MulFunctor>"), GENERIC.format("CUDAFunctor_add")
+EAGER_NORM = (
+    GENERIC.format("pow_tensor_scalar_kernel_impl<float, float>"),
+    "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, at::native::MeanOps<float> > >",
+    GENERIC.format("CUDAFunctorOnSelf_add<float>"),
+    GENERIC.format("at::native::rsqrt_kernel_cuda"),
+    MULTIPLIED,
+    MULTIPLIED,
+)
+CAT = "void at::native::CatArrayBatchedCopy<bf16>"
+EAGER_ROPE = (MULTIPLIED, GENERIC.format("at::native::neg_kernel_cuda"), CAT, MULTIPLIED, ADDED) * 2
+DENSE = {
+    "model_type": "llama", "hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 8,
+    "num_key_value_heads": 2, "head_dim": 32, "intermediate_size": 512, "vocab_size": 1024,
+    "torch_dtype": "bfloat16", "tie_word_embeddings": False, "hidden_act": "silu",
+}  # fmt: skip
+
+
+def test_generic_kernels_of_an_eager_forward_fall_to_the_rows_they_stand_in(
+    tables: Tables, tmp_path: Path
+) -> None:
+    """Defect: a norm's six kernels given to the residual before it, a rotation's copies to the cache."""
+    table = tables(DENSE, ("prefill",), stack="transformers")
+    run: list[Launch] = []
+    for name, row in table.run("prefill"):
+        family, op = table.drafts[row].family, table.drafts[row].op
+        eager = {"norm": EAGER_NORM, "rope": EAGER_ROPE, "kv_append": (CAT, CAT)}
+        alone = ADDED if op.endswith("residual_add") else MULTIPLIED if op == "mlp.mul" else name
+        run += [(part, row) for part in eager.get(family, (alone,))]
+    launches, expected = timed(run)
+    placement = table.place(trace(tmp_path, [(PREFILL, launches)]))
+    found = by_row(placement)
+    wrong = {
+        table.drafts[row].op: (found.get(row, 0), ns)
+        for row, ns in expected.items()
+        if abs(found.get(row, 0) - ns) > 0.02 * ns
+    }
+    assert not wrong
+    assert placement.placed_ns == placement.total_ns

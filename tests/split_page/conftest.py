@@ -9,7 +9,9 @@ import pytest
 from skills.split_model.schema import SplitReport
 
 PREFILL, DECODE = "prefill_1x2048+0", "decode_64x1+2048"
-HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(2)> | `x` [red]y[/] \x1b[2J\u202egpj.exe &amp; */</style>"
+HOSTILE = (
+    "\"'><script>alert(1)</script><img src=x onerror=y> | `x` [red]y[/] \x1b[2J\u202ep.exe &amp; */</style>"
+)
 """Closes tags, attributes, table cells, code spans and style sheets; steers terminals; turns the text's direction."""
 
 

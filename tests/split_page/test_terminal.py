@@ -60,9 +60,13 @@ def test_bars_are_shares_of_a_phase_and_count_each_row_once(report: SplitReport)
     }
 
 
-def test_a_capture_puts_what_was_measured_first(report: SplitReport) -> None:
-    """Defect: an estimate shown as if it were measured."""
-    rows = [row.model_copy(update={"measured_share": row.estimated_share}) for row in report.rows]
-    found = bars(report.model_copy(update={"rows": rows}))
+def test_a_capture_comes_first_and_counts_what_lies_in_no_row(report: SplitReport) -> None:
+    """Defect: an estimate shown as measured; shares of the placed kernels only, which read too large."""
+    rows = [row.model_copy(update={"measured_ns": 100}) for row in report.rows[:2]]
+    aside = [each.model_copy(update={"ns": 50}) for each in report.plumbing]
+    lost = [each.model_copy(update={"ns": 150}) for each in report.plumbing]
+    captured = report.model_copy(update={"rows": rows, "plumbing": aside, "unplaced": lost})
+    found = bars(captured)
     assert found[0].title == "measured"
+    assert dict(found[0].parts) == {"attention": 0.25, "experts": 0.25, "plumbing": 0.125, "unplaced": 0.375}
     assert "no measurement" not in found[0].basis

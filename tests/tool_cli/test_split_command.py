@@ -39,6 +39,7 @@ def test_the_table_is_printed_and_the_exit_code_is_that_of_the_report(split: tup
     assert result.exit_code == 0
     for name in ("llama_tiny", "mlp.gate_up_proj", "attention.all_reduce", "to wire: fused_add_rms_norm"):
         assert name in result.stdout
+    assert "--stack vllm --tp 2 --device DEVICE" in result.stdout
     assert "prefill, 1 of 64 tokens" in result.stdout
     assert "decode, 4 after 32 tokens" in result.stdout
 

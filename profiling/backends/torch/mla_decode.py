@@ -1,7 +1,8 @@
 """`mla_decode` with `torch.nn.functional.scaled_dot_product_attention` over the latents themselves.
 
 Absorbed, all heads share one key, the latent and the rotated key after it, and one value, the latent: a view of the
-same memory. Queries are [batch, heads, 1, rank + rope]. The scale is that of a head before absorption.
+same memory. With one token a request nothing is masked, so that its heads are the queries of one head, [batch, 1,
+heads, rank + rope], and nothing is copied for each of them. The scale is that of a head before absorption.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from servingsim.timing.work.amount import dtype_bytes
 
 if TYPE_CHECKING:
     from profiling.contract import Dtype, Launch, Setting
+
+FP32_BYTES = 4
 
 
 def prepare(  # noqa: PLR0913 - the args of the kind
@@ -36,21 +39,20 @@ def prepare(  # noqa: PLR0913 - the args of the kind
     """Rotate queries and latents."""
     del kv_dtype, v_head_dim  # one dtype, as `supports` has seen; heads leave the core as wide as the latent
     width, wide = dtype_bytes(dtype), kv_lora_rank + qk_rope_head_dim
-    query_bytes, scores_bytes = batch_size * num_heads * wide * width, batch_size * num_heads * kv_len * width
+    queries, cached = batch_size * num_heads * wide, batch_size * kv_len * wide
     count = rotation.copies(
         setting,
-        operand_bytes=query_bytes + batch_size * kv_len * wide * width,
-        # Without a fused kernel for heads so wide, the shared key is copied for every head.
-        result_bytes=query_bytes + 4 * scores_bytes + 2 * num_heads * batch_size * kv_len * wide * width,
+        operand_bytes=(queries + cached) * width,
+        # Without a fused kernel for heads so wide: everything in fp32, and the scores three times.
+        result_bytes=FP32_BYTES * (2 * queries + 3 * cached + 3 * batch_size * num_heads * kv_len),
     )
     tensors = Tensors.on(setting, dtype)
     attend = partial(
         tensors.torch.nn.functional.scaled_dot_product_attention,
         scale=1 / math.sqrt(qk_nope_head_dim + qk_rope_head_dim),
-        enable_gqa=num_heads > 1,
     )
     operands = zip(
-        tensors.copies(count, batch_size, num_heads, 1, wide),
+        tensors.copies(count, batch_size, 1, num_heads, wide),
         tensors.copies(count, batch_size, 1, kv_len, wide),
         strict=True,
     )

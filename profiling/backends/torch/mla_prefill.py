@@ -18,6 +18,8 @@ from servingsim.timing.work.amount import dtype_bytes
 if TYPE_CHECKING:
     from profiling.contract import Dtype, Launch, Setting
 
+FP32_BYTES = 4
+
 
 def prepare(  # noqa: PLR0913 - the args of the kind
     setting: Setting,
@@ -41,8 +43,11 @@ def prepare(  # noqa: PLR0913 - the args of the kind
     count = rotation.copies(
         setting,
         operand_bytes=heads * (q_len * key + keys * (key + v_head_dim)),
-        # Values are narrower than keys: without a fused kernel for that, scores are written out.
-        result_bytes=heads * q_len * (v_head_dim + 2 * keys),
+        # Values are narrower than keys: without a fused kernel for that, all is in fp32 and scores are written out.
+        result_bytes=FP32_BYTES
+        * batch_size
+        * num_heads
+        * (q_len * (key + v_head_dim + 2.5 * keys) + keys * (key + v_head_dim)),
         shared_bytes=masked * q_len * keys,
     )
     tensors = Tensors.on(setting, dtype)

@@ -37,7 +37,7 @@ def layer_extra(reading: Reading, mixer: Mixer | None, mlp: Mlp | None) -> int:
         extra += (mixer.num_heads + mixer.num_kv_heads - 2) * mixer.head_dim
     if isinstance(mixer, SoftmaxAttention) and mixer.qk_norm and reading.traits.qk_norm_span == "none":
         extra -= 2 * mixer.head_dim  # the formula counts weights that this norm has not
-    if isinstance(mixer, SoftmaxAttention) and reading.model_type == "laguna":
+    if isinstance(mixer, SoftmaxAttention) and reading.model_type in {"laguna", "step3p5"}:
         extra += mixer.num_heads * hidden
     if reading.model_type.startswith("gemma4"):
         extra += (hidden + mlp.num_experts if isinstance(mlp, MoeMlp) else 0) + 2 * hidden * _per_layer(

@@ -16,13 +16,14 @@ from servingsim.archs.explore.quantisation import quantisation
 from servingsim.archs.explore.text_model import TextModel, text_model
 from servingsim.archs.explore.traits import UNKNOWN
 from servingsim.archs.explore.unread import unread_fields
-from servingsim.archs.hf_config import DTYPES, json_object
+from servingsim.archs.explore.whole_model import stated_dtype, tied_embeddings
+from servingsim.archs.hf_config import json_object
 from servingsim.archs.model_facts import LatentAttention, LinearAttention, Mamba2, ModelFacts, MoeMlp
 from servingsim.errors import ServingSimError
 from servingsim.validation import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from servingsim.archs.model_facts import LayerClass
@@ -63,16 +64,16 @@ def model_facts(
     fields = reading.fields
     reading.num_layers = num_layers(reading)
     hidden_size, vocab_size = fields.size("hidden_size"), fields.size("vocab_size")
-    own_dtype = dtype or _dtype(found, reading.traits.defaults, where)
+    own_dtype = dtype or stated_dtype(found, reading.traits.defaults, where)
     quantised = found.outer.get("quantization_config") or found.data.get("quantization_config")
     quant = quantisation(quantised, hf_quant, dtype=own_dtype, where=where)
-    if quant.stand_in:
-        reading.unknown.append(f"{quant.stand_in} has no dtype here, {quant.gemm_dtype} stands for it")
+    if quant.caveat:
+        reading.unknown.append(quant.caveat)
     layers = layer_classes(read_layers(reading))
     positions = fields.optional_size("max_positions", most=2**32)
     if not positions:
         reading.miss("max_positions")
-    tied = _tied(found, reading)
+    tied = tied_embeddings(found, reading)
     outside = outside_parameters(reading)
     if not reading.traits.known:
         reading.unknown += [each for each in ("gated", unread_fields(reading)) if each]
@@ -119,33 +120,3 @@ def _family(layers: Sequence[LayerClass]) -> str:
     if any(isinstance(each.mixer, LatentAttention) for each in layers):
         return "mla_moe" if moe else "mla"
     return "moe" if moe else "dense"
-
-
-def _tied(found: TextModel, reading: Reading) -> bool:
-    """The whole model's word goes before the text model's; a type's default before nothing."""
-    outer: Mapping[str, Any] = found.outer
-    if isinstance(outer.get("tie_word_embeddings"), bool):
-        return bool(outer["tie_word_embeddings"])
-    if reading.fields.value("tie_word_embeddings") is None:
-        reading.miss("tied_embeddings")
-    return reading.fields.flag("tie_word_embeddings")
-
-
-def _dtype(found: TextModel, defaults: Mapping[str, Any], where: str) -> Dtype:
-    """`dtype` is the newer name of `torch_dtype`; the text model's word goes before the whole model's."""
-    for data in (found.data, found.outer, defaults):
-        given = {
-            str(data[name]).removeprefix("torch.") for name in ("dtype", "torch_dtype") if data.get(name)
-        }
-        if len(given) == 1 and given <= set(DTYPES):
-            return DTYPES[given.pop()]
-        if given:
-            raise ServingSimError(
-                f"dtype {shown(sorted(given))}",
-                known=f"one of {', '.join(DTYPES)}",
-                hint="or choose one with --dtype",
-                path=where,
-            )
-    raise ServingSimError(
-        "dtype: missing", known=f"one of {', '.join(DTYPES)}", hint="or choose one with --dtype", path=where
-    )

@@ -50,6 +50,10 @@ SPARSE: dict[str, Traits] = {
     "mimo_v2_flash": Traits(correction_bias=True),
     "laguna": Traits(qk_norm=True, correction_bias=True),
     "mellum": Traits(qk_norm=True),
+    "beam": Traits(qk_norm=True, output_gate=True, norms=4),
+    "flint": Traits(qk_norm=True, sinks=True),
+    "kolibri1": Traits(qk_norm=True, norms=4, pattern=5),
+    "step3p5": Traits(qk_norm=True, correction_bias=True),
     "olmoe": Traits(qk_norm=True, qk_norm_span="all", window="never", expert_width="intermediate_size"),
     "flex_olmo": Traits(qk_norm=True, qk_norm_span="all", window="never", expert_width="intermediate_size"),
     "phimoe": Traits(
@@ -106,6 +110,7 @@ HYBRID: dict[str, Traits] = {
     "qwen3_next": QWEN_HYBRID,
     "qwen3_5_text": QWEN_HYBRID,
     "qwen3_5_moe_text": QWEN_HYBRID,
+    "lara_mini": Traits(qk_norm=True),
     "olmo_hybrid": Traits(qk_norm=True, qk_norm_span="all"),
     "nemotron_h": Traits(
         mlp_bias="mlp_bias", rope=False, gated=False, norms=1, single=True, correction_bias=True

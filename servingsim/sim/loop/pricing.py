@@ -48,9 +48,27 @@ if TYPE_CHECKING:
 @compiled
 def price(sim: Simulation, worker: int, count: int) -> tuple[float, float, int]:
     """Kernel time and host time of the iteration in `workers.plan[:count]`, ms, and its prefill requests."""
+    pool, sums = int(sim.workers.ints[worker, POOL]), sim.sums[worker]
     ints, plan = sim.requests.ints, sim.workers.plan
-    pool = int(sim.workers.ints[worker, POOL])
-    sums = sim.sums[worker]
+    kernel_ms, prefills = kernels_ms(sim.prices, sim.visits, sums, pool, ints, plan, count)
+    host = sim.prices.host[pool]
+    graph = prefills == 0 and count <= host[GRAPH_MAX_SEQS]
+    host_ms = (host[GRAPH_MS] if graph else host[EAGER_MS]) + count * host[REQUEST_MS]
+    sums[HOST_MS] += host_ms
+    return kernel_ms, host_ms, prefills
+
+
+@compiled
+def kernels_ms(
+    prices: Prices,
+    visits: Visits,
+    sums: FloatArray,
+    pool: int,
+    ints: Int32Array,
+    plan: Int32Array,
+    count: int,
+) -> tuple[float, int]:
+    """Kernel time of the iteration in `plan[:count]`, ms, and its prefill requests; counted in `visits` and `sums`."""
     tokens, sampled, prefills, decode_tokens, decode_keys, keys_of_all = 0, 0, 0, 0, 0, 0
     for index in range(count):
         request, new = plan[index, 0], int(plan[index, 1])
@@ -71,28 +89,23 @@ def price(sim: Simulation, worker: int, count: int) -> tuple[float, float, int]:
     sums[PREFILL_TOKENS] += tokens - decode_tokens
     sums[SAMPLED_TOKENS] += sampled
     sums[DECODE_KEYS] += decode_keys
-    prices, visits = sim.prices, sim.visits
     kernel_ms = prices.count_ms[pool, OF_TOKENS, tokens] + prices.count_ms[pool, OF_SAMPLES, sampled]
-    visits.count[pool, OF_TOKENS, tokens] += 1.0
-    visits.count[pool, OF_SAMPLES, sampled] += 1.0
+    visits.counts[pool, OF_TOKENS, tokens] += 1.0
+    visits.counts[pool, OF_SAMPLES, sampled] += 1.0
     if prices.points[pool, CONTEXT_AXIS] > 0:
         kernel_ms += _context_ms(prices, visits, pool, OF_CONTEXT, keys_of_all)
         if prefills > 0:
             kernel_ms += _context_ms(prices, visits, pool, OF_PREFILL_CONTEXT, keys_of_all - decode_keys)
     if prefills > 0:
         kernel_ms += prices.count_ms[pool, OF_PREFILL_TOKENS, tokens - decode_tokens]
-        visits.count[pool, OF_PREFILL_TOKENS, tokens - decode_tokens] += 1.0
+        visits.counts[pool, OF_PREFILL_TOKENS, tokens - decode_tokens] += 1.0
     if decodes > 0:
         kernel_ms += _decode_ms(prices, visits, pool, decodes, decode_keys)
     if prefills > 0 and prices.modes[pool, PREFILL_MODE] == EACH:
         kernel_ms += _prefill_each_ms(prices, visits, pool, ints, plan, count, prefills)
     elif prefills > 0:
         kernel_ms += _prefill_together_ms(prices, visits, pool, ints, plan, count, prefills)
-    host = prices.host[pool]
-    graph = prefills == 0 and count <= host[GRAPH_MAX_SEQS]
-    host_ms = (host[GRAPH_MS] if graph else host[EAGER_MS]) + count * host[REQUEST_MS]
-    sums[HOST_MS] += host_ms
-    return kernel_ms, host_ms, prefills
+    return kernel_ms, prefills
 
 
 @compiled
@@ -121,10 +134,10 @@ def _context_ms(prices: Prices, visits: Visits, pool: int, row: int, keys: int) 
     """What depends on the keys of all requests (a cache that is copied to grow) or of prefills (latents expanded)."""
     points = prices.points[pool, CONTEXT_AXIS]
     low, upper = point(prices.axes[pool, CONTEXT_AXIS], points, keys, prices.modes[pool, READING])
-    visits.count[pool, row, low] += 1.0 - upper
-    time_ms = (1.0 - upper) * prices.count_ms[pool, row, low]
+    visits.counts[pool, row, low] += 1.0 - upper
+    time_ms: float = (1.0 - upper) * prices.count_ms[pool, row, low]
     if upper > 0.0:
-        visits.count[pool, row, low + 1] += upper
+        visits.counts[pool, row, low + 1] += upper
         time_ms += upper * prices.count_ms[pool, row, low + 1]
     return time_ms
 

@@ -104,7 +104,7 @@ class Prices(NamedTuple):
 class Visits(NamedTuple):
     """How often each point of the price tables was used, as weights; shapes as in `Prices`."""
 
-    count: FloatArray
+    counts: FloatArray
     decode: FloatArray
     prefill: FloatArray
 

@@ -63,7 +63,9 @@ def axes_of(extent: Extent) -> Axes:
         batch=np.unique(np.concatenate([every, np.round(batch)])),
         kv=_spaced(1, extent.max_model_len, KV_PER_OCTAVE),
         chunk=np.unique(np.round(_spaced(1, longest_chunk, CHUNK_PER_OCTAVE))),
-        prefix=np.unique(np.concatenate([[0.0], np.round(_spaced(1, extent.max_model_len, PREFIX_PER_OCTAVE))])),
+        prefix=np.unique(
+            np.concatenate([[0.0], np.round(_spaced(1, extent.max_model_len, PREFIX_PER_OCTAVE))])
+        ),
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from servingsim.sim.pricing.lookup import iteration_ms
+from servingsim.sim.pricing.lookup import Lookup
 from servingsim.timing.batch import Batch, Batches
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def table_error(
     rng = np.random.default_rng(seed)
     batches = [_iteration(rng, extent) for _ in range(probes)]
     totals, _logs = arch.evaluate(Batches.of(batches))
-    tables = np.array([iteration_ms(prices, batch, pool) for batch in batches])
+    lookup = Lookup(prices)
+    tables = np.array([lookup.iteration_ms(batch, pool) for batch in batches])
     off = np.abs(tables / totals.time_ms - 1)
     return TableError(probes, float(off.mean()), float(np.quantile(off, 0.95)), float(off.max()))
 
@@ -54,7 +55,8 @@ def _iteration(rng: np.random.Generator, extent: Extent) -> Batch:
     """Decodes of any lengths, and in half of the cases a few prefill chunks in what is left of the budget."""
     decodes = int(rng.integers(1, min(extent.max_seqs, extent.max_tokens) + 1))
     lengths = np.exp(rng.uniform(0, np.log(extent.max_model_len), decodes)).astype(int) + 1
-    left, chunks = min(extent.max_tokens - decodes, extent.max_model_len), []
+    chunks: list[tuple[int, int, bool]] = []
+    left = min(extent.max_tokens - decodes, extent.max_model_len)
     for _ in range(int(rng.integers(0, 3))):
         if left < 1 or len(chunks) + decodes >= extent.max_seqs:
             break

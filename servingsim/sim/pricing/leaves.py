@@ -85,7 +85,7 @@ def leaf_tables(arch: Arch, extent: Extent, axes: Axes) -> tuple[LeafTable, ...]
     if (arch.flat.kind == MAX).any():
         raise ServingSimError(
             "this model has work that runs side by side, which the serving loop cannot add up",
-            code="E_UNSUPPORTED",
+            code="E_LIMIT",
             hint="predict single iterations of it, or build it without overlap",
         )
     _totals, logs = arch.evaluate(Batches.of([Batch.of(prefill=[(1,)], decode=[1])]), logging=True)
@@ -114,7 +114,7 @@ def _leaf_table(log: SlotLog, repetitions: float, extent: Extent, axes: Axes) ->
     if name not in FAMILY_OF:
         raise ServingSimError(
             f"{log.name}: the serving loop does not know slot input {name!r}",
-            code="E_UNSUPPORTED",
+            code="E_LIMIT",
             known=", ".join(FAMILY_OF),
         )
     family = FAMILY_OF[name]

@@ -7,19 +7,29 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from servingsim.compiled import entry
-from servingsim.sim.loop.pricing import batch_ms
+from servingsim.sim.loop.pricing import kernels_ms
+from servingsim.sim.loop.state import SUM_COLUMNS, Visits
 from servingsim.workers.state import COMPUTED, DECODING, KNOWN, PREFILLING, REQUEST_COLUMNS, STATE
 
 if TYPE_CHECKING:
     from servingsim.sim.loop.state import Prices
     from servingsim.timing.batch import Batch
+    from servingsim.timing.source import FloatArray
     from servingsim.workers.state import Int32Array
 
 
-def iteration_ms(prices: Prices, batch: Batch, pool: int = 0) -> float:
-    """Kernel time of an iteration, ms."""
-    ints, plan = as_plan(batch)
-    return float(priced_ms(prices, pool, ints, plan))
+class Lookup:
+    """Prices single iterations from one set of tables: 10 µs each, so make one and ask it often."""
+
+    def __init__(self, prices: Prices) -> None:
+        self.prices = prices
+        tables = (prices.count_ms, prices.decode_ms, prices.prefill_ms)
+        self._visits = Visits(*(np.zeros(table.shape) for table in tables))
+        self._sums = np.zeros(SUM_COLUMNS)
+
+    def iteration_ms(self, batch: Batch, pool: int = 0) -> float:
+        """Kernel time of an iteration, ms."""
+        return float(priced_ms(self.prices, self._visits, self._sums, pool, *as_plan(batch)))
 
 
 def as_plan(batch: Batch) -> tuple[Int32Array, Int32Array]:
@@ -38,6 +48,9 @@ def as_plan(batch: Batch) -> tuple[Int32Array, Int32Array]:
 
 
 @entry
-def priced_ms(prices: Prices, pool: int, ints: Int32Array, plan: Int32Array) -> float:
-    """Kernel time of a plan, ms; nothing is counted."""
-    return batch_ms(prices, pool, ints, plan)
+def priced_ms(
+    prices: Prices, visits: Visits, sums: FloatArray, pool: int, ints: Int32Array, plan: Int32Array
+) -> float:
+    """Kernel time of a plan, ms."""
+    kernel_ms, _prefills = kernels_ms(prices, visits, sums, pool, ints, plan, len(plan))
+    return kernel_ms

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from servingsim.sim.loop.state import Visits
-    from servingsim.sim.pricing.leaves import LeafTable
+    from servingsim.sim.pricing.leaves import Family, LeafTable
     from servingsim.sim.pricing.tables import PoolPrices
     from servingsim.timing.source import FloatArray
 
@@ -51,17 +51,18 @@ class LeafCost:
 def leaf_costs(pools: Sequence[PoolPrices], visits: Visits) -> tuple[LeafCost, ...]:
     """Every leaf's part, in the order of the models."""
     return tuple(
-        _cost(index, leaf, _visits(visits, index, leaf)) for index, pool in enumerate(pools) for leaf in pool.leaves
+        _cost(index, leaf, _visits(visits, index, leaf))
+        for index, pool in enumerate(pools)
+        for leaf in pool.leaves
     )
 
 
 def _visits(visits: Visits, pool: int, leaf: LeafTable) -> FloatArray:
     shape = tuple(slice(size) for size in leaf.time_ms.shape)
-    if leaf.family == "decode":
-        return visits.decode[pool][shape]
-    if leaf.family == "prefill":
-        return visits.prefill[pool][shape]
-    return visits.count[pool, COUNT_ROW[leaf.family]][shape]
+    of_family: dict[Family, FloatArray] = {"decode": visits.decode[pool], "prefill": visits.prefill[pool]}
+    table = of_family[leaf.family] if leaf.family in of_family else visits.counts[pool, COUNT_ROW[leaf.family]]
+    weights: FloatArray = table[shape]
+    return weights
 
 
 def _cost(pool: int, leaf: LeafTable, weights: FloatArray) -> LeafCost:

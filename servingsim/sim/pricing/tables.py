@@ -14,8 +14,8 @@ from servingsim.sim.loop.state import (
     CHUNK_AXIS,
     CONTEXT_AXIS,
     COUNT_ROWS,
-    EAGER_MS,
     EACH,
+    EAGER_MS,
     GRAPH_MAX_SEQS,
     GRAPH_MS,
     GROUP_FACTOR,
@@ -120,8 +120,16 @@ def price_tables(pools: Sequence[PoolPrices]) -> Prices:
 def _fill(prices: Prices, index: int, pool: PoolPrices) -> None:
     prices.modes[index, PREFILL_MODE], prices.modes[index, READING] = EACH, LINEAR
     host = prices.host[index]
-    host[GRAPH_MS], host[EAGER_MS], host[REQUEST_MS] = pool.host.graph_ms, pool.host.eager_ms, pool.host.request_ms
-    host[GRAPH_MAX_SEQS], host[GROUP_FACTOR], host[ACCEPTANCE] = pool.host.graph_max_seqs, 1.0, pool.acceptance
+    host[GRAPH_MS], host[EAGER_MS], host[REQUEST_MS] = (
+        pool.host.graph_ms,
+        pool.host.eager_ms,
+        pool.host.request_ms,
+    )
+    host[GRAPH_MAX_SEQS], host[GROUP_FACTOR], host[ACCEPTANCE] = (
+        pool.host.graph_max_seqs,
+        1.0,
+        pool.acceptance,
+    )
     host[STAGE_SHARE], host[STAGE_TOKEN_MS] = pool.stage_share, pool.stage_token_ms
     by_context = any(leaf.family in {"context", "prefill_context"} for leaf in pool.leaves)
     named: list[tuple[int, FloatArray]] = [

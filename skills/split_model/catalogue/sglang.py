@@ -108,6 +108,8 @@ CATALOGUE = Catalogue(
         ),
         "combine": Launch("all-to-all back", f"{LAYERS}/moe/token_dispatcher/deepep.py", "DeepEPDispatcher"),
         "shared_add": Launch("sum with the shared experts", MLA, "DeepseekV2MoE"),
+        "shared_gate": Launch("one GEMM of one column", f"{MODELS}/qwen2_moe.py", "Qwen2MoeSparseMoeBlock"),
+        "parallel_add": Launch("sum of both branches", f"{MODELS}/gemma4_causal.py", "Gemma4DecoderLayer"),
         "shared_scale": Launch(
             "sigmoid of the gate times the output", f"{MODELS}/qwen2_moe.py", "Qwen2MoeSparseMoeBlock"
         ),

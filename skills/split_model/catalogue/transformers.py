@@ -12,6 +12,7 @@ EXPERTS = "src/transformers/integrations/moe.py"
 GDN = f"{MODELS}/qwen3_next/modeling_qwen3_next.py"
 MAMBA = f"{MODELS}/nemotron_h/modeling_nemotron_h.py"
 PHI3 = f"{MODELS}/phi3/modeling_phi3.py"
+GEMMA4 = f"{MODELS}/gemma4/modeling_gemma4.py"
 SDPA = "src/transformers/integrations/sdpa_attention.py"
 INDEX = f"{MODELS}/deepseek_v32/modeling_deepseek_v32.py"
 
@@ -66,6 +67,7 @@ CATALOGUE = Catalogue(
         "shared_gate": Launch(
             "one GEMM of one column", f"{MODELS}/qwen2_moe/modeling_qwen2_moe.py", "Qwen2MoeSparseMoeBlock"
         ),
+        "parallel_add": Launch("sum of both branches", GEMMA4, "Gemma4TextDecoderLayer"),
         "shared_scale": Launch(
             "sigmoid, then the product", f"{MODELS}/qwen2_moe/modeling_qwen2_moe.py", "Qwen2MoeSparseMoeBlock"
         ),

@@ -111,6 +111,8 @@ CATALOGUE = Catalogue(
         "shared_add": Launch(
             "sum with the shared experts", f"{MODELS}/modeling_deepseekv3.py", "Deepseekv3MoE"
         ),
+        "shared_gate": Launch("one GEMM of one column", GDN, "Qwen3NextSparseMoeBlock"),
+        "parallel_add": Launch("sum of both branches", f"{MODELS}/modeling_gemma4.py", "Gemma4DecoderLayer"),
         "shared_scale": Launch("sigmoid of the gate times the output", GDN, "Qwen3NextSparseMoeBlock"),
         "in_proj_qkvz": Launch("one GEMM", GDN, "Qwen3NextGatedDeltaNet"),
         "in_proj_ba": Launch("one GEMM", GDN, "Qwen3NextGatedDeltaNet"),

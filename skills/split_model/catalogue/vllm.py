@@ -121,6 +121,8 @@ CATALOGUE = Catalogue(
             "all-to-all back", "vllm/distributed/device_communicators/all2all.py", "All2AllManagerBase"
         ),
         "shared_add": Launch("sum with the shared experts", f"{LAYERS}/fused_moe/layer.py", "FusedMoE"),
+        "shared_gate": Launch("one GEMM of one column", f"{MODELS}/qwen2_moe.py", "Qwen2MoeSparseMoeBlock"),
+        "parallel_add": Launch("sum of both branches", f"{MODELS}/gemma4.py", "Gemma4DecoderLayer"),
         "shared_scale": Launch(
             "sigmoid of the gate times the output", f"{MODELS}/qwen2_moe.py", "Qwen2MoeMLP"
         ),

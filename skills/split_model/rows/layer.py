@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from skills.split_model.rows.writer import Rows
 
 FIRST_NORM = "input_layernorm|norm|ln_1|attention_norm|operator_norm|input_norm|pre_attention_layernorm|norm1"
-SECOND_NORM = "post_attention_layernorm|pre_feedforward_layernorm|pre_ff_layernorm|ln_2|ffn_norm|post_attention_norm|norm2"
+SECOND_NORM = (
+    "post_attention_layernorm|pre_feedforward_layernorm|pre_ff_layernorm|"
+    "ln_2|ffn_norm|post_attention_norm|norm2"
+)
 POST_ATTENTION = "post_attention_layernorm|post_self_attn_layernorm|post_attn_norm"
 POST_MLP = "post_feedforward_layernorm|post_mlp_layernorm|post_ffn_norm"
 BEFORE_MLP = "pre_feedforward_layernorm|post_attention_layernorm|pre_mlp_layernorm"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-LAYER_NORM_WHY = "rms_norm neither subtracts the mean nor adds a bias: another public callable and one more pass over the row"
+LAYER_NORM_WHY = (
+    "rms_norm neither subtracts the mean nor adds a bias: another public callable, one more pass over a row"
+)
 MLA_WHY = (
     "the attention kinds have one head_dim for keys and values and cache keys and values apart; MLA caches one latent "
     "a token, shared by all heads, and its keys and values differ in width"

@@ -129,7 +129,7 @@ def _experts(at: Rows, mlp: MoeMlp) -> list[Draft]:
                 ["num_tokens"],
                 family="moe",
                 width=width,
-                math=f"gate and up, activation, down of each token's {mlp.top_k} experts, their weighted sum{said}{biased}",
+                math=f"gate and up, activation, down of {mlp.top_k} experts a token, their weighted sum{said}{biased}",
                 covers=(EXPERTS, INSIDE_EXPERTS, *_weighted(mlp)),
             )
         ]

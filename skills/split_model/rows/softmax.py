@@ -41,7 +41,7 @@ def softmax_rows(at: Rows, mixer: SoftmaxAttention) -> list[Draft]:
 
 
 def widths(mixer: SoftmaxAttention) -> dict[str, int]:
-    """Features of each projection: an output gate lies beside the queries, values may be the keys, or another layer's."""
+    """Features of each projection: a gate lies beside the queries, values may be the keys, or another layer's."""
     parts = {
         "q": mixer.num_heads * mixer.head_dim * (2 if mixer.output_gate else 1),
         "k": mixer.num_kv_heads * mixer.head_dim,

@@ -87,7 +87,14 @@ class Rows:
         return Draft(op=op, layer_class=self.layer_class, repeat=self.repeat, source=source, **fields)
 
     def kernel(
-        self, op: str, kind: str, args: dict[str, Any], axes: list[str], *, why: str = "", **fields: Any
+        self,
+        op: str,
+        kind: str,
+        args: dict[str, Any],
+        axes: list[str],
+        *,
+        why: str = "",
+        **fields: Any,  # noqa: ANN401 - fields of Draft
     ) -> Draft:
         """A row on a kind; one that is not wired yet is a new kernel, for the reason given."""
         missing = kind not in self.site.known
@@ -138,13 +145,21 @@ class Rows:
         return found
 
     def groups_gemm(
-        self, op: str, *, groups: int, n: int, k: int, math: str, dtype: str, width: float, **fields: Any
+        self,
+        op: str,
+        *,
+        groups: int,
+        n: int,
+        k: int,
+        math: str,
+        dtype: str,
+        width: float,
+        **fields: Any,  # noqa: ANN401 - fields of Draft
     ) -> Draft:
         """One product for each group (head, expert) with `width` rows a token over all groups."""
         args = {"num_groups": groups, "n": n, "k": k, "dtype": dtype}
-        return self.kernel(
-            op, "grouped_gemm", args, ["m"], **({"family": "gemm", "math": math, "width": width} | fields)
-        )
+        family = fields.pop("family", "gemm")
+        return self.kernel(op, "grouped_gemm", args, ["m"], family=family, math=math, width=width, **fields)
 
     def quantised(
         self, projection: str, width: int, part: Part, *, counted: Counted = "tokens"

@@ -1,0 +1,1 @@
+"""Serving: a deployment and a workload to a finished simulation."""
