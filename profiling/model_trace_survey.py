@@ -24,6 +24,9 @@ PHASES = (
     {"name": "prefill", "batch": 1, "q_len": 64, "context": 0},
     {"name": "decode", "batch": 2, "q_len": 1, "context": 64},
 )
+MOST_CLASSES = 4
+IN_HINTS = ("region.attention", "region.experts")
+"""Regions that the name of a class says already."""
 DEFAULTS = Path(__file__).with_name("model_trace_survey.json")
 """What a class's default config lacks, by model type."""
 
@@ -34,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=Path("build/model_trace_survey.jsonl"))
     parser.add_argument("--only", nargs="*", help="these model types, again")
     parser.add_argument("--json", action="store_true", help="the whole result, not only the counts")
+    parser.add_argument("--table", action="store_true", help="a Markdown row for each decoder type")
     said = parser.parse_args(arguments)
     said.out.parent.mkdir(parents=True, exist_ok=True)
     done = _done(said.out)
@@ -43,7 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             lines.write(json.dumps(line) + "\n")
             lines.flush()
     found = summary(list(done.values()))
-    sys.stdout.write(json.dumps(found if said.json else found["counts"], indent=1) + "\n")
+    text = json.dumps(found if said.json else found["counts"], indent=1)
+    sys.stdout.write(f"{table(found) if said.table else text}\n")
 
 
 def summary(lines: list[dict[str, Any]]) -> dict[str, Any]:
@@ -61,6 +66,26 @@ def summary(lines: list[dict[str, Any]]) -> dict[str, Any]:
         "failed": {line["model_type"]: line["reason"] for line in lines if not line["ok"]},
         "types": sorted(lines, key=lambda line: str(line["model_type"])),
     }
+
+
+def table(found: dict[str, Any]) -> str:
+    """A Markdown row for each decoder type: its layer classes and regions, or why it does not trace."""
+    rows = ["| model type | layer classes | other regions |", "| --- | --- | --- |"]
+    for line in (each for each in found["types"] if each["kind"] == "decoder"):
+        if line["ok"]:
+            classes = ", ".join(f"{count} {hint}" for hint, count in line["classes"][:MOST_CLASSES])
+            more = len(line["classes"]) - MOST_CLASSES
+            other = ", ".join(
+                name.removeprefix("region.") for name in line["regions"] if name not in IN_HINTS
+            )
+            rows.append(
+                f"| {line['model_type']} | {classes}{f' and {more} more' if more > 0 else ''} | {other} |"
+            )
+        else:
+            rows.append(
+                f"| {line['model_type']} | does not trace: {line['reason'].splitlines()[0][:120]} | |"
+            )
+    return "\n".join(rows)
 
 
 def _done(file: Path) -> dict[str, dict[str, Any]]:

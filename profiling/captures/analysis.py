@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from profiling.captures.broken import broken
-from profiling.captures.capture import OUTSIDE, Capture, Launches
+from profiling.captures.capture import OUTSIDE, Capture
 from profiling.captures.findings import findings
+from profiling.captures.launches import Launches
 from profiling.captures.steps import Range, assign
 from profiling.captures.totals import PHASES, device_totals, kernel_totals, step_totals, summary_totals
 from servingsim.errors import ServingSimError

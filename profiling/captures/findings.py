@@ -10,7 +10,7 @@ from profiling.captures.capture import OUTSIDE, Finding
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from profiling.captures.capture import Launches
+    from profiling.captures.launches import Launches
     from profiling.captures.sink import ColumnSink
     from profiling.captures.steps import Assigned
 

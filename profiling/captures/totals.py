@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from profiling.captures.capture import Launches
     from profiling.captures.contract import Phase, Summary
+    from profiling.captures.launches import Launches
     from profiling.captures.steps import Range
 
 PHASES: tuple[Phase, ...] = ("prefill", "decode", "mixed", "unknown")

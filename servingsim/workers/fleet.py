@@ -81,8 +81,26 @@ class WorkerSettings:
     mixed_chunks: bool = False
 
 
+def most_tokens(settings: WorkerSettings) -> int:
+    """New tokens of the largest iteration: only vLLM's policy holds decode steps to the token budget."""
+    decodes = settings.max_seqs * (1 + settings.draft_tokens)
+    if settings.policy == "vllm":
+        return settings.token_budget
+    if settings.policy == "sarathi":
+        return max(settings.token_budget, settings.max_seqs)
+    if settings.policy == "sglang" and settings.mixed_chunks:
+        return settings.token_budget + decodes
+    longest = settings.max_model_len if settings.policy == "prefill_first" else 0
+    return max(settings.token_budget, decodes, longest)
+
+
 def new_workers(
-    settings: Sequence[WorkerSettings], pools: Sequence[int], num_requests: int, key_tokens: int = 0
+    settings: Sequence[WorkerSettings],
+    pools: Sequence[int],
+    num_requests: int,
+    key_tokens: int = 0,
+    *,
+    sends: bool = False,
 ) -> Workers:
     """Idle workers.
 
@@ -91,24 +109,26 @@ def new_workers(
         pools: The pool of each.
         num_requests: Requests of the workload.
         key_tokens: Tokens that one prefix key of the workload stands for; 0 where it has none.
+        sends: Whether caches are sent to another pool: until they are there they keep their places in the block table.
     """
     count, most = len(settings), max(each.max_seqs for each in settings)
     caching = key_tokens > 0 and any(each.prefix_caching for each in settings)
     most_blocks = max(each.kv_blocks for each in settings) if caching else 0
+    slots = most * (2 if sends else 1) if caching else 0
     longest = max(-(-each.max_model_len // each.block_tokens) for each in settings) if caching else 0
     workers = Workers(
         ints=np.zeros((count, WORKER_COLUMNS), dtype=np.int64),
         running=np.full((count, most), NONE, dtype=np.int32),
         queues=np.full((count, MAX_LEVELS, 2), NONE, dtype=np.int32),
         plan=np.zeros((most, 3), dtype=np.int32),
-        table=np.zeros((count, most if caching else 0, min(longest, most_blocks) + 1), dtype=np.int32),
+        table=np.zeros((count, slots, min(longest, most_blocks) + 1), dtype=np.int32),
         slot=np.full(num_requests if caching else 0, NONE, dtype=np.int32),
         blocks=np.full((count, most_blocks, BLOCK_COLUMNS), NONE, dtype=np.int64),
         cached=np.full((count, _power_of_two(2 * most_blocks), 2), NONE, dtype=np.int64),
     )
     if caching:
-        workers.table[:, :, -1] = np.arange(most)
-        workers.ints[:, FREE_SLOTS] = most
+        workers.table[:, :, -1] = np.arange(slots)
+        workers.ints[:, FREE_SLOTS] = slots
     for worker, (each, pool) in enumerate(zip(settings, pools, strict=True)):
         _set(workers, worker, each, pool, key_tokens if caching else 0)
     return workers

@@ -13,6 +13,7 @@ from servingsim.workers.state import (
     DECODING,
     DRAFT_TOKENS,
     FREE_BLOCKS,
+    FREE_SLOTS,
     HIT_TOKENS,
     IN_FLIGHT,
     KNOWN,
@@ -50,6 +51,8 @@ def fits(
     requests: Requests, workers: Workers, worker: int, request: int, hits: int, tokens: int, spare: int
 ) -> bool:
     """Whether a waiting request can hold `tokens` with its first `hits` blocks adopted and `spare` blocks left over."""
+    if workers.ints[worker, PREFIX_CACHE] and workers.ints[worker, FREE_SLOTS] == 0:
+        return False  # every place of the block table is taken: caches that are being sent keep theirs
     need = blocks_for(tokens, workers.ints[worker, BLOCK_TOKENS]) - hits
     idle = idle_hits(requests, workers, worker, request, hits)
     return bool(need + idle + spare <= workers.ints[worker, FREE_BLOCKS])

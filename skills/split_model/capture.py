@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from profiling.captures.capture import Capture
     from profiling.captures.contract import Phase
 
-STEPPED = ("prefill", "decode", "mixed")
-
 
 @dataclass(frozen=True)
 class CapturedKernel:
@@ -60,7 +58,7 @@ class Stretch:
     """What one step launched on one device, in time.
 
     Attributes:
-        phase: Of the step; `unknown` of all launches of a file that marks none.
+        phase: Of the step; `unknown` where its mark does not say, or nothing marks steps: it may be several steps.
         kinds: Index into the capture's kinds, one a launch.
         ns: Durations; 0 where the recorded one is broken.
         sound: Whether a duration counts.
@@ -79,9 +77,8 @@ class Captured:
     Attributes:
         kernels: Totals by kernel and phase: all of the file.
         kinds: Of the launches in the stretches.
-        stretches: Kernels of the steps whose phase is known, one stretch a device; all of a device where nothing
-            marks steps.
-        rest: Totals of what is in no stretch: copies and fills, and what no such step holds.
+        stretches: Kernels of each step, one stretch a device; all of a device where nothing marks steps.
+        rest: Totals of what is in no stretch: copies and fills, and what no step holds.
     """
 
     kernels: tuple[CapturedKernel, ...]
@@ -112,12 +109,9 @@ def captured(capture: Capture) -> Captured:
     if not len(capture.launches):
         return Captured(kernels, rest=kernels)
     of_launch, kinds = _kinds(capture)
-    stepped = [step.index for step in capture.steps if step.phase in STEPPED]
     # A file without any annotation is one stretch of steps that nobody marked.
-    unmarked = np.full(len(capture.launches), not capture.steps)
-    inside = (np.isin(capture.launches.step, stepped) | unmarked) & (
-        capture.launches.kind == KINDS.index("kernel")
-    )
+    stepped = (capture.launches.step != OUTSIDE) | (not capture.steps)
+    inside = stepped & (capture.launches.kind == KINDS.index("kernel"))
     stretches = _stretches(capture, of_launch, inside)
     return Captured(kernels, kinds, stretches, _rest(capture, of_launch, kinds, ~inside))
 

@@ -69,10 +69,12 @@ def place(
         book.saw(due(drafts, order, step.phase), len(alike) * found.steps)
         for name, home, count, time in zip(names, found.homes, calls, ns, strict=True):
             book.add(step.phase, name, _cited(name, drafts, evidence) or home, calls=count, ns=time)
-    for kernel in (*capture.rest, *loose.kernels()):
+    for kernel, outside in [(each, True) for each in capture.rest] + [
+        (each, False) for each in loose.kernels()
+    ]:
         home = _cited(kernel.name, drafts, evidence) or _by_name(kernel, drafts, eager=eager)
-        if not home.rows and not home.plumbing and _between(kernel, capture):
-            home = Home(reason=BETWEEN_STEPS, plumbing=True)
+        if outside and not home.rows and _between(kernel, capture):
+            home = Home(reason=home.reason if home.plumbing else BETWEEN_STEPS, plumbing=True)
         book.add(kernel.phase, kernel.name, home, calls=kernel.calls, ns=kernel.total_ns)
     return closed(book, costs, capture.total_ns)
 

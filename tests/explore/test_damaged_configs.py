@@ -65,7 +65,7 @@ def facts_or_refusal(data: dict[str, Any], **more: Any) -> None:  # noqa: ANN401
         return
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     family=st.sampled_from(sorted(FAMILIES)),
     changes=st.dictionaries(st.sampled_from([*FIELDS, *EXTRA]), odd, min_size=1, max_size=3),
@@ -83,7 +83,7 @@ def test_mutated_configs(family: str, changes: dict[str, Any], dropped: set[str]
         facts_or_refusal({name: value for name, value in (data | changes).items() if name not in dropped})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     data=st.dictionaries(
         st.one_of(st.sampled_from([*FIELDS, *EXTRA]), st.text(max_size=8)), odd, max_size=12
@@ -94,7 +94,7 @@ def test_invented_configs(data: dict[str, Any], model_type: str) -> None:
     facts_or_refusal({"model_type": model_type, "dtype": "bfloat16"} | data)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     config=st.one_of(odd, st.dictionaries(st.sampled_from(["quant_method", "bits", "config_groups"]), odd)),
     beside=st.dictionaries(st.sampled_from(["quantization", "quant_algo", "kv_cache_quant_algo"]), odd),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,13 @@ def test_an_unknown_type_is_read_by_its_fields_and_says_what_they_leave_open() -
     assert "qk_norm" not in facts.unknown
     assert {"output_gate", "gated"} <= set(facts.unknown)
     assert facts.unknown[-1] == "what these fields mean: widget_count"
+
+
+def test_a_checkpoint_under_its_own_name_is_read_as_the_code_that_it_names() -> None:
+    """Defect: a renamed DeepSeek read without its selecting biases, its facts called unknown."""
+    own = FAMILIES["deepseek_v3"] | {"model_type": "novel", "architectures": ["DeepseekV3ForCausalLM"]}
+    facts = model_facts(own, where="x")
+    assert facts == replace(model_facts(FAMILIES["deepseek_v3"], where="x"), model_type="novel")
 
 
 def test_an_unknown_type_with_experts_needs_their_width() -> None:

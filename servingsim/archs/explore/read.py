@@ -10,6 +10,7 @@ from servingsim.archs.explore.defaults import type_defaults
 from servingsim.archs.explore.extras import outside_parameters
 from servingsim.archs.explore.fields import Fields
 from servingsim.archs.explore.flatten import plain
+from servingsim.archs.explore.kinship import known_type
 from servingsim.archs.explore.layers import num_layers, read_layers
 from servingsim.archs.explore.model_types import TRAITS
 from servingsim.archs.explore.quantisation import quantisation
@@ -78,7 +79,7 @@ def model_facts(
     if not reading.traits.known:
         reading.unknown += [each for each in ("gated", unread_fields(reading)) if each]
     return ModelFacts(
-        model_type=reading.model_type,
+        model_type=_named(found, reading),
         family=_family(layers),
         hidden_size=hidden_size,
         vocab_size=vocab_size,
@@ -106,11 +107,17 @@ def _reading(found: TextModel, where: str) -> Reading:
     if not isinstance(given, str) or not given:
         said = f"model_type: {shown(given)}" if given is not None else "model_type: missing"
         raise ServingSimError(said, known="a string, as in the checkpoint's config.json", path=where)
-    model_type = given if given in TRAITS or f"{given}_text" not in TRAITS else f"{given}_text"
+    model_type = known_type(given, found.data)
     nested = bool(found.text_of)
     traits = TRAITS.get(model_type, UNKNOWN)
     defaults = {**type_defaults(traits.like or model_type, nested=nested), **traits.defaults}
     return Reading(model_type, Fields(plain(found.data), where=where, defaults=defaults), traits)
+
+
+def _named(found: TextModel, reading: Reading) -> str:
+    """The config's own name for it; a nested or flat text model goes by its text type."""
+    given = str(found.data.get("model_type") or reading.model_type)
+    return reading.model_type if reading.model_type.startswith(given) else given
 
 
 def _family(layers: Sequence[LayerClass]) -> str:

@@ -19,20 +19,22 @@ from servingsim.cluster.state import (
     ROUTER,
     Cluster,
 )
+from servingsim.errors import ServingSimError
 from servingsim.sim.loop.state import (
     COUNTERS,
     END,
     GAP_BINS_PER_OCTAVE,
     GAP_OCTAVES,
     LOG_COLUMNS,
+    NEXT_TURN,
     NUM_OPEN,
     SEED,
     SUM_COLUMNS,
     Simulation,
     Visits,
 )
-from servingsim.workers.fleet import WorkerSettings, new_workers
-from servingsim.workers.state import NONE
+from servingsim.workers.fleet import WorkerSettings, most_tokens, new_workers
+from servingsim.workers.state import ARRIVAL_MS, NONE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +84,7 @@ def new_simulation(
     """Everything idle, the clock at 0.
 
     Args:
-        requests: Sorted by arrival.
+        requests: Sorted by arrival; those of a closed loop that come after others have an infinite one.
         pools: The entry pool first.
         prices: One table a pool.
         seed: Of the chances that the loop takes (accepted drafts).
@@ -92,13 +94,18 @@ def new_simulation(
     log = log or LogSettings()
     settings = [pool.worker for pool in pools for _ in range(pool.replicas)]
     owners = [index for index, pool in enumerate(pools) for _ in range(pool.replicas)]
-    workers = new_workers(settings, owners, len(requests.ints), key_tokens)
+    sends = any(pool.next_pool is not None for pool in pools)
+    workers = new_workers(settings, owners, len(requests.ints), key_tokens, sends=sends)
+    _check_tables(pools, prices)
     count, stages, most = len(settings), max(each.stages for each in settings), workers.running.shape[1]
     counters = np.zeros(COUNTERS, dtype=np.int64)
     counters[NUM_OPEN], counters[SEED] = len(requests.ints), seed
+    counters[NEXT_TURN] = np.isfinite(requests.times_ms[:, ARRIVAL_MS]).sum()
     lanes_ms = np.zeros((count, stages, 2))
     lanes_ms[:, :, END] = np.inf
-    rows = log.iterations * 8 + count * stages * most if log.requests and log.iterations else 0
+    # The loop stops before an event that might not find room, so there must be room for one.
+    kept = max(log.iterations, count * stages) if log.iterations else 0
+    rows = kept * 8 + count * stages * most if log.requests else 0
     return Simulation(
         requests=requests,
         workers=workers,
@@ -114,9 +121,21 @@ def new_simulation(
         lanes_ms=lanes_ms,
         sums=np.zeros((count, SUM_COLUMNS)),
         gaps=np.zeros(GAP_BINS_PER_OCTAVE * GAP_OCTAVES, dtype=np.int64),
-        log=np.zeros((log.iterations, LOG_COLUMNS)),
+        log=np.zeros((kept, LOG_COLUMNS)),
         log_rows=np.zeros((rows, 2), dtype=np.int32),
     )
+
+
+def _check_tables(pools: Sequence[PoolSettings], prices: Prices) -> None:
+    """The loop reads its tables without asking whether they are long enough."""
+    longest = prices.count_ms.shape[2] - 1
+    for index, pool in enumerate(pools):
+        if (tokens := most_tokens(pool.worker)) > longest:
+            raise ServingSimError(
+                f"pool {index} can compute {tokens} new tokens in one iteration; its price tables end at {longest}",
+                code="E_LIMIT",
+                hint="tabulate the model up to most_tokens(settings)",
+            )
 
 
 def _cluster(pools: Sequence[PoolSettings], num_workers: int, num_requests: int) -> Cluster:

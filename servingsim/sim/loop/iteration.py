@@ -28,6 +28,7 @@ from servingsim.sim.loop.state import (
     LOG_WORKER,
     LOGGED,
     LOGGED_ROWS,
+    NEXT_TURN,
     NUM_MOVING,
     NUM_OPEN,
     RUNNING_MS,
@@ -41,6 +42,7 @@ from servingsim.sim.loop.state import (
 from servingsim.workers.policies import prefill_first, sarathi, sglang, vllm
 from servingsim.workers.running import leave
 from servingsim.workers.state import (
+    ARRIVAL_MS,
     COMPUTED,
     DECODING,
     DONE,
@@ -134,7 +136,7 @@ def end(sim: Simulation, worker: int, lane: int) -> None:
         left = int(ints[request, PROMPT]) + int(ints[request, OUTPUT]) - known
         made = 1
         if computed > known:
-            made = min(1 + accepted(sim, worker, request, computed - known), left)
+            made = min(1 + accepted(sim, worker, int(request), computed - known), left)
         ints[request, KNOWN] = known + made
         ints[request, COMPUTED] = known + made - 1
         ints[request, STATE] = DECODING
@@ -152,9 +154,19 @@ def end(sim: Simulation, worker: int, lane: int) -> None:
             times_ms[request, END_MS] = now_ms
             leave(sim.requests, sim.workers, worker, int(request), DONE)
             sim.workers.ints[worker, OUTSTANDING] -= 1
-            sim.counters[NUM_OPEN] -= 1
+            close(sim)
         elif hands_over:
             _send_on(sim, worker, int(request))
+
+
+@compiled
+def close(sim: Simulation) -> None:
+    """A request is done or rejected; in a closed loop the next one arrives now."""
+    sim.counters[NUM_OPEN] -= 1
+    following = sim.counters[NEXT_TURN]
+    if following < len(sim.requests.ints):
+        sim.requests.times_ms[following, ARRIVAL_MS] = sim.clock_ms[0]
+        sim.counters[NEXT_TURN] += 1
 
 
 @compiled
@@ -165,7 +177,7 @@ def accepted(sim: Simulation, worker: int, request: int, drafts: int) -> int:
     """
     chance = sim.prices.host[int(sim.workers.ints[worker, POOL]), ACCEPTANCE]
     value = (
-        sim.counters[SEED] * 7919 + request * 104729 + sim.requests.ints[request, KNOWN] * 31
+        sim.counters[SEED] * 7919 + request * 104729 + int(sim.requests.ints[request, KNOWN]) * 31
     ) % 2147483647
     for number in range(drafts):
         for _mix in range(3):

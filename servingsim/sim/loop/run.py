@@ -13,7 +13,7 @@ from servingsim.cluster.routers import route
 from servingsim.cluster.state import NEXT_POOL
 from servingsim.cluster.transfers import arrive
 from servingsim.compiled import compiled, entry
-from servingsim.sim.loop.iteration import begin, end
+from servingsim.sim.loop.iteration import begin, close, end
 from servingsim.sim.loop.state import (
     END,
     FINISHED,
@@ -26,6 +26,7 @@ from servingsim.sim.loop.state import (
     STAGE_FREE,
     STUCK,
 )
+from servingsim.workers.policies import SARATHI
 from servingsim.workers.kv import blocks_for, release
 from servingsim.workers.queue import push_back
 from servingsim.workers.state import (
@@ -34,6 +35,7 @@ from servingsim.workers.state import (
     MAX_MODEL_LEN,
     OUTPUT,
     OUTSTANDING,
+    POLICY,
     POOL,
     PREFILL_WORKER,
     PROMPT,
@@ -43,6 +45,7 @@ from servingsim.workers.state import (
     STAGES,
     STATE,
     TOTAL_BLOCKS,
+    WATERMARK_BLOCKS,
     WORKER,
 )
 
@@ -121,7 +124,7 @@ def _enter(sim: Simulation, pool: int, request: int) -> None:
     held = prompt if sim.cluster.pools[pool, NEXT_POOL] >= 0 else prompt + output - 1
     if prompt + output > settings[MAX_MODEL_LEN]:
         ints[request, STATE] = REJECTED_LENGTH
-    elif blocks_for(held, settings[BLOCK_TOKENS]) > settings[TOTAL_BLOCKS]:
+    elif blocks_for(held, settings[BLOCK_TOKENS]) + _always_spare(sim, worker) > settings[TOTAL_BLOCKS]:
         ints[request, STATE] = REJECTED_KV
     else:
         ints[request, WORKER] = worker
@@ -129,7 +132,14 @@ def _enter(sim: Simulation, pool: int, request: int) -> None:
         settings[OUTSTANDING] += 1
         sim.workers.ints[worker, READY] = 1
         return
-    sim.counters[NUM_OPEN] -= 1
+    close(sim)
+
+
+@compiled
+def _always_spare(sim: Simulation, worker: int) -> int:
+    """Blocks that no admission ever takes: Sarathi alone leaves its watermark free on an idle worker too."""
+    settings = sim.workers.ints[worker]
+    return int(settings[WATERMARK_BLOCKS]) if settings[POLICY] == SARATHI else 0
 
 
 @compiled

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 FINISHED, PAUSED, STUCK = range(3)
 
 # Columns of the counters.
-NEXT_ARRIVAL, ITERATIONS, NUM_MOVING, LOGGED, LOGGED_ROWS, NUM_OPEN, SEED = range(7)
-COUNTERS = 7
+NEXT_ARRIVAL, ITERATIONS, NUM_MOVING, LOGGED, LOGGED_ROWS, NUM_OPEN, SEED, NEXT_TURN = range(8)
+COUNTERS = 8
+"""`NUM_OPEN`: requests that are neither done nor rejected; `NEXT_TURN`: in a closed loop the request that arrives when the next
+one is done; else the number of requests."""
 
 # How attention over prefill chunks is priced: each request alone, or all as one launch by aggregate sizes.
 EACH, TOGETHER = range(2)

@@ -8,3 +8,4 @@ that a deployment names; their order is their code in the loop.
 from __future__ import annotations
 
 POLICIES = ("vllm", "sglang", "sarathi", "prefill_first")
+VLLM, SGLANG, SARATHI, PREFILL_FIRST = range(4)

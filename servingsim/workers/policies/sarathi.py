@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 from servingsim.compiled import compiled
 from servingsim.workers.kv import grow
 from servingsim.workers.queue import first, push_front
-from servingsim.workers.running import admit, fits, hits_of, lacking_tokens, preempt, put
+from servingsim.workers.running import admit, fits, hits_of, lacking_tokens, last_idle, preempt, put
 from servingsim.workers.state import (
     ARRIVAL_MS,
     COMPUTED,
     DECODING,
     FREE_BLOCKS,
+    IN_FLIGHT,
     KNOWN,
     MAX_SEQS,
     NONE,
@@ -40,7 +41,7 @@ def plan(requests: Requests, workers: Workers, worker: int) -> int:
     budget, count, place, prefills = settings[TOKEN_BUDGET], 0, 0, 0
     while place < settings[NUM_RUNNING] and count < settings[MAX_SEQS]:
         request = int(workers.running[worker, place])
-        if ints[request, STATE] == PREFILLING:
+        if ints[request, STATE] == PREFILLING or ints[request, IN_FLIGHT]:
             scratch[prefills, 2] = request
             prefills += 1
             place += 1
@@ -55,7 +56,7 @@ def plan(requests: Requests, workers: Workers, worker: int) -> int:
     for index in range(prefills):
         request = int(scratch[index, 2])
         tokens = int(min(ints[request, KNOWN] - ints[request, COMPUTED], budget))
-        if tokens > 0:
+        if tokens > 0 and not ints[request, IN_FLIGHT]:
             count = put(requests, workers, worker, count, request, tokens)
             budget -= tokens
         else:
@@ -71,7 +72,7 @@ def plan(requests: Requests, workers: Workers, worker: int) -> int:
 def _make_room(requests: Requests, workers: Workers, worker: int, place: int) -> bool:
     """Preempt from the end until a block is free; False where the request at `place` had to go itself."""
     while workers.ints[worker, FREE_BLOCKS] < 1:
-        last = workers.ints[worker, NUM_RUNNING] - 1
+        last = last_idle(requests, workers, worker)
         victim = int(workers.running[worker, last])
         if requests.ints[victim, STATE] != DECODING:
             requests.ints[victim, KNOWN] = requests.ints[victim, COMPUTED]

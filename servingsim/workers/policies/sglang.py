@@ -54,7 +54,9 @@ def plan(requests: Requests, workers: Workers, worker: int) -> int:
     count = _prefills(requests, workers, worker)
     if count > 0 and not workers.ints[worker, MIXED_CHUNKS]:
         return count
-    return _decodes(requests, workers, worker, count)
+    count = _decodes(requests, workers, worker, count)
+    # A prefill may have waited for blocks that a retraction has freed just now.
+    return count if count > 0 else _prefills(requests, workers, worker)
 
 
 @compiled
@@ -67,10 +69,12 @@ def _prefills(requests: Requests, workers: Workers, worker: int) -> int:
         if requests.ints[request, STATE] != PREFILLING or requests.ints[request, IN_FLIGHT] or budget == 0:
             continue
         tokens = min(wanted_tokens(requests, workers, worker, request), budget)
-        if grow(requests, workers, worker, request, int(requests.ints[request, COMPUTED]) + tokens):
-            count = put(requests, workers, worker, count, request, tokens)
-            budget -= tokens
-            free_tokens -= tokens
+        if not grow(requests, workers, worker, request, int(requests.ints[request, COMPUTED]) + tokens):
+            # Whoever is admitted now takes the blocks that this one waits for, and two such wait for each other.
+            return count
+        count = put(requests, workers, worker, count, request, tokens)
+        budget -= tokens
+        free_tokens -= tokens
     while budget > 0 and settings[NUM_RUNNING] < settings[MAX_SEQS]:
         request = first(workers, worker)
         if request == NONE:
@@ -85,9 +89,11 @@ def _prefills(requests: Requests, workers: Workers, worker: int) -> int:
         if not fits(requests, workers, worker, request, hits, held, 0):
             break
         admit(requests, workers, worker, request, hits, held)
+        free_tokens -= lacking + ahead
+        if settings[MIXED_CHUNKS] and requests.ints[request, STATE] == DECODING:
+            continue  # its cache came from another worker: the decode step of this iteration takes it
         count = put(requests, workers, worker, count, request, tokens)
         budget -= tokens
-        free_tokens -= lacking + ahead
     return count
 
 
@@ -163,17 +169,16 @@ def _blocks_needed(requests: Requests, workers: Workers, worker: int, steps: int
 
 @compiled
 def _fewest_outputs(requests: Requests, workers: Workers, worker: int) -> int:
-    """Place of the decoding request with the fewest outputs, the longest prompt among equals; one always stays."""
-    ints, chosen, decoding = requests.ints, NONE, 0
+    """Place of the decoding request with the fewest outputs, the longest prompt among equals; one request always stays."""
+    ints, chosen = requests.ints, NONE
     for place in range(workers.ints[worker, NUM_RUNNING]):
         request = workers.running[worker, place]
         if ints[request, STATE] != DECODING or ints[request, IN_FLIGHT]:
             continue
-        decoding += 1
         best = workers.running[worker, chosen]
         outputs = ints[request, KNOWN] - ints[request, PROMPT]
         best_outputs = ints[best, KNOWN] - ints[best, PROMPT]
         longer = outputs == best_outputs and ints[request, PROMPT] > ints[best, PROMPT]
         if chosen == NONE or outputs < best_outputs or longer:
             chosen = place
-    return chosen if decoding > 1 else NONE
+    return chosen if workers.ints[worker, NUM_RUNNING] > 1 else NONE
