@@ -144,9 +144,14 @@ def causal_pairs(q_len: int, keys: int, seen: int) -> int:
 
 
 def _limits(module: Any, said: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ANN401 - a module
-    """Keys that a query can see: a window, and the keys that an indexer picks."""
+    """Keys that a query can see: a window, and the keys that an indexer picks.
+
+    Beside compressed keys of the whole context a window says nothing of what is seen: all keys are counted.
+    """
+    compressed = getattr(module, "compressor", None) is not None
+    window = said.get("sliding_window", getattr(module, "sliding_window", None))
     return {
-        "window": said.get("sliding_window", getattr(module, "sliding_window", None)),
+        "window": None if compressed else window,
         "picked": getattr(getattr(module, "indexer", None), "index_topk", None),
     }
 

@@ -45,9 +45,19 @@ split, 1 a criterion fails, 2 refused, 130 interrupted.
     "--ep", type=click.IntRange(1), default=1, show_default=True, help="Ranks that share the experts."
 )
 @click.option(
-    "--dtype", type=click.Choice(get_args(DtypeName)), default="auto", help="In place of the config's."
+    "--dtype",
+    type=click.Choice(get_args(DtypeName)),
+    default="auto",
+    show_default=True,
+    help="In place of the config's.",
 )
-@click.option("--kv-dtype", type=click.Choice(get_args(KvDtypeName)), default="auto", help="Of the KV cache.")
+@click.option(
+    "--kv-dtype",
+    type=click.Choice(get_args(KvDtypeName)),
+    default="auto",
+    show_default=True,
+    help="Of the KV cache.",
+)
 @click.option("--prefill", multiple=True, metavar="Q[:PREFIX][xN]", help="A phase to price; repeatable.")
 @click.option("--decode", multiple=True, metavar="CONTEXT[xN]", help="A phase to price; repeatable.")
 @click.option(

@@ -35,9 +35,9 @@ TOOL = Tool(
         "kernel kind, a new kernel, an elementwise placeholder sized in bytes, or a fold into a host). Use it first, "
         "before wire_kernel. The math is traced from the Transformers implementation on the meta device; the launches "
         "come from the stack's source or from a capture; completeness and totals are checked independently. Covers "
-        "decoders of Hugging Face configs (dense, mixture of experts, MLA, hybrids with linear attention or Mamba-2) on "
-        "vllm, sglang, trtllm and transformers; what a config does not say is unknown. Its hand-offs are arguments of "
-        "wire_kernel, largest share first. Without a capture it needs the user's word. Example: "
+        "decoders of Hugging Face configs (dense, mixture of experts, MLA, hybrids with linear attention or Mamba-2) "
+        "on vllm, sglang, trtllm and transformers; what a config does not say is unknown. Its hand-offs are arguments "
+        "of wire_kernel, largest share first. Without a capture it needs the user's word. Example: "
         '{"model": "llama-3.1-8b", "stack": "vllm", "tp": 2, "without_capture": true}'
     ),
     takes=SplitRequest,

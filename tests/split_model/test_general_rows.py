@@ -211,3 +211,27 @@ def test_anchors_in_transformers_are_there() -> None:
         text = (root / launch.file.removeprefix("src/transformers/")).read_text(encoding="utf-8")
         for part in launch.symbol.split("."):
             assert f"class {part}" in text or f"def {part}" in text, launch
+
+
+def test_layers_that_share_keys_project_and_append_none(rows_of: RowsOf) -> None:
+    """Defect: keys and values that are computed once and paid for in every layer."""
+    rows = rows_of("gemma4_small")
+    classes = {row.layer_class for row in named(rows, "attention.decode")}
+    appending = {row.layer_class for row in named(rows, "attention.kv_append")}
+    assert appending < classes
+    sharing = classes - appending
+    assert not [
+        row
+        for row in rows
+        if row.layer_class in sharing and row.op in {"attention.k_norm", "attention.v_norm"}
+    ]
+    widths = {row.layer_class: row.maps_to.args["n"] for row in named(rows, "attention.qkv_proj")}
+    assert {widths[each] for each in sharing}.isdisjoint({widths[each] for each in appending})
+
+
+def test_norms_behind_sections_fold_no_residual(rows_of: RowsOf) -> None:
+    """Defect: an addition folded into a norm that the family does not have."""
+    rows = rows_of("llama", config={"model_type": "olmo2"})
+    assert {row.verdict for row in rows if row.op.endswith("residual_add")} == {"elementwise"}
+    assert {"attention.post_norm", "mlp.post_norm"} <= {row.op for row in rows}
+    assert not named(rows, "attention.norm")

@@ -27,7 +27,7 @@ class Workload:
         level: Priority level, 0 first.
         keys: Prefix keys of all requests, end to end: equal keys are equal content after equal content.
         key_start: Where each request's keys begin.
-        key_count: How many it has; whole keys of its prompt.
+        key_count: How many it has; the last one may stand for fewer tokens.
         key_tokens: Tokens that a key stands for; 0 where nothing is shared.
     """
 

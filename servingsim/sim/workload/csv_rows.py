@@ -6,6 +6,7 @@ import csv
 from typing import TYPE_CHECKING
 
 from servingsim.errors import ServingSimError
+from servingsim.sim.workload.text_lines import text_lines
 from servingsim.validation import did_you_mean
 
 if TYPE_CHECKING:
@@ -15,40 +16,44 @@ if TYPE_CHECKING:
 LONGEST_LINE = 65_536
 
 
-def csv_lines(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+def csv_lines(path: Path, columns: Sequence[str], optional: str = "") -> Iterator[tuple[str, list[str]]]:
     """Place and values of the named columns, for each line that is not blank.
 
+    Args:
+        path: The file.
+        columns: That it has to have, each once; others are passed over.
+        optional: A column whose value comes last where the file has it.
+
     Raises:
-        ServingSimError: A column that is missing, a line with too few values, text that is no UTF-8 or no CSV.
+        ServingSimError: A column that is missing or there twice, a line with too few values, text that is no UTF-8 or
+            no CSV.
     """
+    reader = csv.reader(text_lines(path, LONGEST_LINE))
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(_short_lines(file, path))
-            header = [name.strip() for name in next(reader, [])]
-            places = [_place(header, name, path) for name in columns]
-            for values in reader:
-                where = f"line {reader.line_num}"
-                if not values:
-                    continue
-                if len(values) <= max(places):
-                    raise ServingSimError(
-                        f"{where}: {len(values)} values", known=f"{len(header)} columns", path=str(path)
-                    )
-                yield where, [values[place].strip() for place in places]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ServingSimError(f"this is no CSV text: {error}", path=str(path)) from error
+        header = [name.strip() for name in next(reader, [])]
+        wanted = [*columns, *([optional] if optional in header else [])]
+        places = [_place(header, name, path) for name in wanted]
+        for values in reader:
+            where = f"line {reader.line_num}"
+            if not values:
+                continue
+            if len(values) <= max(places):
+                raise ServingSimError(
+                    f"{where}: {len(values)} values", known=f"{len(header)} columns", path=str(path)
+                )
+            yield where, [values[place].strip() for place in places]
+    except csv.Error as error:
+        raise ServingSimError(f"line {reader.line_num} is no CSV: {error}", path=str(path)) from error
 
 
-def _short_lines(file: Iterator[str], path: Path) -> Iterator[str]:
-    for number, line in enumerate(file, 1):
-        if len(line) > LONGEST_LINE:
-            raise ServingSimError(
-                f"line {number} has {len(line)} characters", known=f"at most {LONGEST_LINE}", path=str(path)
-            )
-        yield line
+def has_columns(head: str, columns: Sequence[str]) -> bool:
+    """Whether the beginning of a file is a header with these columns."""
+    return set(columns) <= {name.strip().strip('"') for name in head.partition("\n")[0].split(",")}
 
 
 def _place(header: list[str], name: str, path: Path) -> int:
+    if header.count(name) > 1:
+        raise ServingSimError(f"{header.count(name)} columns are called {name!r}", path=str(path))
     if name in header:
         return header.index(name)
     raise ServingSimError(

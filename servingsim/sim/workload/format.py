@@ -29,13 +29,14 @@ class Format:
         name: As users name it.
         what: One sentence for help texts: columns and units.
         fits: Whether the first bytes of a file, as text, look like it.
-        read: File and the most requests to read, to a workload; it refuses what it cannot read, with the place.
+        read: File and how many of its first requests (None: all), to a workload; it refuses what it cannot read, with
+            the place.
     """
 
     name: str
     what: str
     fits: Callable[[str], bool]
-    read: Callable[[Path, int], Workload]
+    read: Callable[[Path, int | None], Workload]
 
 
 @cache
@@ -46,7 +47,7 @@ def all_formats() -> Mapping[str, Format]:
     return {each.name: each for each in found}
 
 
-def read_workload(path: Path, *, name: str = "", limit: int) -> Workload:
+def read_workload(path: Path, *, name: str = "", limit: int | None = None) -> Workload:
     """Read a file in the format named, or in the one that its beginning fits.
 
     Raises:
@@ -57,11 +58,7 @@ def read_workload(path: Path, *, name: str = "", limit: int) -> Workload:
         raise ServingSimError(
             f"no workload format {shown(name)}", known=", ".join(known), hint=did_you_mean(name, known)
         )
-    try:
-        with path.open("rb") as file:
-            head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
-    except OSError as error:
-        raise ServingSimError(f"cannot be read: {error.strerror}", code="E_PATH", path=str(path)) from error
+    head = _head(path)
     chosen = [known[name]] if name else [each for each in known.values() if each.fits(head)]
     if not chosen:
         raise ServingSimError(
@@ -70,3 +67,17 @@ def read_workload(path: Path, *, name: str = "", limit: int) -> Workload:
             path=str(path),
         )
     return chosen[0].read(path, limit)
+
+
+def _head(path: Path) -> str:
+    try:
+        if path.exists() and not path.is_file():  # a pipe would wait for ever
+            raise ServingSimError("this is no file", code="E_PATH", path=str(path))
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
+    except (OSError, ValueError) as error:  # a name with a NUL is a ValueError
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ServingSimError(f"cannot be read: {reason}", code="E_PATH", path=str(path)) from error
+    if not head.strip():
+        raise ServingSimError("the file is empty", path=str(path))
+    return head

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from servingsim.errors import ServingSimError
 from servingsim.sim.workload.format import read_workload
-from servingsim.sim.workload.rows import MAX_REQUESTS
-from servingsim.sim.workload.synthetic import drawn, stretched
+from servingsim.sim.workload.synthetic import GAPS, arrivals_ms, drawn, stream, stretched, told
 
 if TYPE_CHECKING:
     from servingsim.sim.workload.contract import Workload
@@ -44,18 +42,17 @@ def workload_of(spec: WorkloadSpec) -> Workload:
     """Read or draw the traffic.
 
     Raises:
-        ServingSimError: The file cannot be read as any format, or holds what cannot be; a closed loop over a file.
+        ServingSimError: The file cannot be read as any format, or holds what cannot be; all its requests arrive at once
+            and are to be stretched.
     """
     if spec.path is None:
         return drawn(spec)
-    workload = read_workload(Path(spec.path), name=spec.format, limit=spec.requests or MAX_REQUESTS)
-    if spec.arrivals.kind == "closed":
-        times_ms = np.where(np.arange(len(workload)) < spec.arrivals.size, 0.0, np.inf)
-        return type(workload)(**{**vars(workload), "arrival_ms": times_ms})
-    if "kind" in spec.arrivals.model_fields_set:
-        raise ServingSimError(
-            f"{spec.arrivals.kind} arrivals for a file, which has its own",
-            known="rate_per_s alone stretches the file's arrivals; kind closed replaces them",
+    workload = read_workload(Path(spec.path), name=spec.format, limit=spec.requests)
+    if spec.arrivals.kind is not None:
+        return replace(
+            workload,
+            arrival_ms=arrivals_ms(spec.arrivals, len(workload), stream(spec.seed, GAPS)),
+            source=f"{workload.source}; arrivals drawn with seed {spec.seed}: {told(spec.arrivals)}",
         )
     return stretched(workload, spec.arrivals.rate_per_s) if spec.arrivals.rate_per_s else workload
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from servingsim.errors import ServingSimError
 from servingsim.sim.workload.contract import Workload
 from servingsim.sim.workload.spec import DEFAULT_REQUESTS
 
@@ -14,21 +16,26 @@ if TYPE_CHECKING:
     from servingsim.timing.batch import IntArray
     from servingsim.timing.source import FloatArray
 
+PROMPTS, OUTPUTS, GAPS, GROUPS = range(4)
+
+
+def stream(seed: int, place: int) -> np.random.Generator:
+    """A stream of its own for each thing that is drawn: another one more or less changes no other."""
+    return np.random.Generator(np.random.PCG64([seed, place]))
+
 
 def drawn(spec: WorkloadSpec) -> Workload:
     """Draw the requests that a spec without a file describes."""
     if spec.prompt is None or spec.output is None:
         raise TypeError("the spec has no lengths: its validator asks for them")
     count = spec.requests or DEFAULT_REQUESTS
-    prompts, outputs, gaps, groups = (
-        np.random.Generator(np.random.PCG64([spec.seed, stream])) for stream in range(4)
-    )
+    prompts, outputs, groups = (stream(spec.seed, place) for place in (PROMPTS, OUTPUTS, GROUPS))
     prompt, output = lengths(spec.prompt, count, prompts), lengths(spec.output, count, outputs)
     keys, key_start, key_count = shared(spec.prefixes, prompt, groups)
     return Workload(
-        name=_name(spec),
+        name=told(spec.arrivals),
         source=f"drawn with seed {spec.seed}: {_described(spec)}",
-        arrival_ms=arrivals_ms(spec.arrivals, count, gaps),
+        arrival_ms=arrivals_ms(spec.arrivals, count, stream(spec.seed, GAPS)),
         prompt=prompt,
         output=output,
         level=np.zeros(count, dtype=np.int64),
@@ -59,23 +66,36 @@ def arrivals_ms(spec: Arrivals, count: int, rng: np.random.Generator) -> FloatAr
         times_ms[: spec.size] = 0.0
         return times_ms
     mean_ms = 1e3 / spec.rate_per_s if spec.rate_per_s else 0.0
+    if spec.kind == "burst" and not mean_ms:
+        return np.zeros(count)
     if spec.kind == "burst":
         return (np.arange(count) // spec.size * (mean_ms * spec.size)).astype(np.float64)
     if spec.kind == "constant":
         return np.arange(count, dtype=np.float64) * mean_ms
-    shape = 1.0 if spec.kind == "poisson" else spec.cv**-2
+    shape = spec.cv**-2 if spec.kind == "gamma" else 1.0
     gaps = rng.gamma(shape, mean_ms / shape, count)
     return np.concatenate([[0.0], np.cumsum(gaps[1:])])
 
 
 def stretched(workload: Workload, rate_per_s: float) -> Workload:
-    """The same requests with their arrivals stretched to a mean rate, gaps in proportion."""
+    """The same requests with their arrivals stretched to a mean rate, gaps in proportion.
+
+    Raises:
+        ServingSimError: They all arrive at once.
+    """
     span_ms = float(workload.arrival_ms[-1])
+    if span_ms == 0:
+        raise ServingSimError(
+            f"all {len(workload)} requests of {workload.name!r} arrive at once: no gaps to stretch to "
+            f"{rate_per_s:g} a second",
+            hint="give the kind of arrivals too (poisson, gamma, constant), which then replace the file's",
+        )
     wanted_ms = (len(workload) - 1) / rate_per_s * 1e3
-    times_ms = workload.arrival_ms * (wanted_ms / span_ms) if span_ms > 0 else workload.arrival_ms
-    fields = {**vars(workload), "arrival_ms": times_ms}
-    fields["source"] = f"{workload.source}; arrivals stretched to {rate_per_s:g} a second"
-    return Workload(**fields)
+    return replace(
+        workload,
+        arrival_ms=workload.arrival_ms * (wanted_ms / span_ms),
+        source=f"{workload.source}; arrivals stretched to {rate_per_s:g} a second",
+    )
 
 
 def shared(
@@ -96,10 +116,14 @@ def shared(
     return keys, (place * pieces).astype(np.int64), count.astype(np.int64)
 
 
-def _name(spec: WorkloadSpec) -> str:
-    arrivals = spec.arrivals
-    load = f"{arrivals.size} users" if arrivals.kind == "closed" else f"{arrivals.rate_per_s or 0:g}/s"
-    return f"{arrivals.kind} {load}"
+def told(spec: Arrivals) -> str:
+    """What is asked for, in a few words: also the name of the traffic."""
+    rate = f" {spec.rate_per_s:g}/s" if spec.rate_per_s is not None else ""
+    if spec.kind == "closed":
+        return f"closed loop of {spec.size} users"
+    if spec.kind == "burst":
+        return f"bursts of {spec.size}{rate}" if rate else "all at once"
+    return f"{spec.kind or 'poisson'}{rate}" + (f" cv {spec.cv:g}" if spec.kind == "gamma" else "")
 
 
 def _described(spec: WorkloadSpec) -> str:
@@ -110,4 +134,4 @@ def _described(spec: WorkloadSpec) -> str:
     ]
     if spec.prefixes:
         parts.append(f"{spec.prefixes.groups} shared beginnings of {spec.prefixes.tokens} tokens")
-    return ", ".join([*parts, _name(spec)])
+    return ", ".join([*parts, told(spec.arrivals)])

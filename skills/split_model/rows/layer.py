@@ -14,7 +14,7 @@ from skills.split_model.rows.recurrent import delta_rows, mamba_rows
 from skills.split_model.rows.softmax import softmax_rows
 
 if TYPE_CHECKING:
-    from servingsim.archs.model_facts import LayerClass, Mixer, Mlp
+    from servingsim.archs.model_facts import LayerClass, Mixer, Mlp, ModelFacts
     from skills.split_model.draft import Draft
     from skills.split_model.rows.writer import Rows
 
@@ -32,21 +32,22 @@ def layer_rows(at: Rows, layer: LayerClass) -> list[Draft]:
     """Every row of a layer, in the order of its forward."""
     mixer_name, mlp_name = _section(layer.mixer), _section(layer.mlp)
     host = f"{mixer_name or mlp_name}.norm"
-    nth = 0
+    nth, late = 0, post_only(at.site.rank.facts, layer)
     found: list[Draft] = []
     if layer.mixer is not None:
         found += [
-            at.norm_before(f"{mixer_name}.norm", (_named(FIRST_NORM),)),
+            *([] if late else [at.norm_before(f"{mixer_name}.norm", (_named(FIRST_NORM),))]),
             *mixer_rows(at, layer.mixer),
             *at.meeting(mixer_name),
             *_post_norm(at, layer, mixer_name, POST_ATTENTION),
-            at.residual(mixer_name, nth=nth, host=f"{mlp_name}.norm" if _apart(layer) else host),
+            at.residual(mixer_name, nth=nth, host=f"{mlp_name}.norm" if _apart(layer) else host, alone=late),
         ]
         nth = 1
     if layer.mlp is not None:
+        first = (_apart(layer) or not nth) and not late
         before = FIRST_NORM if layer.mixer is None else BEFORE_MLP_OF[layer.norms >= 4]
         found += [
-            *([at.norm_before(f"{mlp_name}.norm", (_named(before),))] if _apart(layer) or not nth else []),
+            *([at.norm_before(f"{mlp_name}.norm", (_named(before),))] if first else []),
             *_extra_norms(at, layer, mlp_name),
             *(
                 moe_rows(at, layer.mlp, nth=nth, apart=_shared_apart(at, layer.mlp))
@@ -60,11 +61,14 @@ def layer_rows(at: Rows, layer: LayerClass) -> list[Draft]:
                 nth=nth + _joins(at, layer.mlp),
                 host=host,
                 more=(JOINED,) if nth and not _apart(layer) else (),
+                alone=late,
             ),
         ]
     return found
 
 
+POST_ONLY = {"olmo2", "olmo3", "flex_olmo", "exaone4", "exaone4_5", "exaone4_5_text", "olmo_hybrid"}
+"""Families whose attention layers normalise what comes out of a section, never what goes in."""
 BEFORE_MLP_OF = {False: SECOND_NORM, True: "pre_feedforward_layernorm|pre_mlp_layernorm"}
 
 
@@ -99,7 +103,14 @@ def _joins(at: Rows, mlp: Mlp) -> int:
 
 def _shared_apart(at: Rows, mlp: Mlp) -> bool:
     """Whether the layer itself, not its experts' module, adds the shared experts' output."""
-    return isinstance(mlp, MoeMlp) and at.site.rank.facts.model_type.startswith("granitemoe")
+    granite = at.site.rank.facts.model_type.startswith("granitemoe")
+    return isinstance(mlp, MoeMlp) and bool(mlp.shared_size) and granite
+
+
+def post_only(facts: ModelFacts, layer: LayerClass) -> bool:
+    """Whether norms come behind the sections alone: their output is added to the residual by a launch of its own."""
+    recurrent = not isinstance(layer.mixer, SoftmaxAttention)
+    return facts.model_type in POST_ONLY and not recurrent
 
 
 def _named(names: str) -> Cover:
@@ -108,7 +119,7 @@ def _named(names: str) -> Cover:
 
 def _post_norm(at: Rows, layer: LayerClass, section: str, names: str) -> list[Draft]:
     """The norm of a section's output, before it is added to the residual."""
-    if layer.norms < 4:
+    if layer.norms < 4 and not post_only(at.site.rank.facts, layer):
         return []
     return [at.norm(f"{section}.post_norm", size=at.hidden, covers=(_named(names),))]
 

@@ -94,5 +94,11 @@ def residual_sum(nth: int) -> Cover:
     return Cover(modules=("",), aten=("aten.add",), nth=nth)
 
 
+def added_inside(section: str) -> Cover:
+    """A residual that a section's own module adds."""
+    module = FEED_FORWARD if section in {"mlp", "moe"} else ATTENTION
+    return Cover(pattern=module, aten=("aten.add",), functions=("dropout_add",))
+
+
 JOINED = Cover(modules=("",), aten=("aten.add_",), nth=0)
 """The two sections of a parallel block added in place, before the residual."""

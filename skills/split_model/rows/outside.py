@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from skills.split_model.rows.writer import Site
 
 EMBEDDING = r"(?:.+\.)?(?:embed_tokens|embeddings|wte|word_embeddings|embed_in|tok_embeddings)"
-FINAL_NORM = r"(?:.+\.)?(?:norm|norm_f|final_layernorm|ln_f|final_norm|embedding_norm)"
+FINAL_NORM = r"(?:.+\.)?(?:norm|norm_f|final_layernorm|final_layer_norm|ln_f|final_norm|embedding_norm)"
 
 
 def before(site: Site) -> list[Draft]:

@@ -10,7 +10,7 @@ from servingsim.timing.work.amount import dtype_bytes
 from skills.split_model.draft import Draft
 from skills.split_model.launches import GATHER_WHY, NORM_WHY
 from skills.split_model.rows.missing import LAYER_NORM_WHY
-from skills.split_model.rows.modules import residual_sum
+from skills.split_model.rows.modules import added_inside, residual_sum
 from skills.split_model.schema import MapsTo
 
 if TYPE_CHECKING:
@@ -321,11 +321,14 @@ class Rows:
             )
         ]
 
-    def residual(self, section: str, *, nth: int, host: str, more: tuple[Cover, ...] = ()) -> Draft:
-        """The addition of a section's output: in the norm that follows, or a launch."""
+    def residual(
+        self, section: str, *, nth: int, host: str, more: tuple[Cover, ...] = (), alone: bool = False
+    ) -> Draft:
+        """The addition of a section's output: in the norm that follows, or a launch; alone where none follows."""
         op, hidden = f"{section}.residual_add", self.hidden
-        covers, math = (residual_sum(nth), *more), "section's output added to the residual"
-        if self.merges("add_norm") and self.site.rank.facts.norm != "layer":
+        covers = (residual_sum(nth), added_inside(section), *more)
+        math = "section's output added to the residual"
+        if not alone and self.merges("add_norm") and self.site.rank.facts.norm != "layer":
             return self.fold(op, host, math, read=2 * hidden, written=hidden, covers=covers)
         return self.elementwise(op, "add", math, read=2 * hidden, written=hidden, covers=covers)
 

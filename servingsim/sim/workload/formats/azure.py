@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from servingsim.sim.workload.csv_rows import csv_lines
+from servingsim.sim.workload.csv_rows import csv_lines, has_columns
 from servingsim.sim.workload.format import Format
 from servingsim.sim.workload.rows import Rows
 from servingsim.validation import shown
@@ -21,7 +21,7 @@ TICKS_A_MS = 10**6
 STAMP = re.compile(r"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(\.\d{1,9})?(\+00:00|Z)?")
 
 
-def read(path: Path, limit: int) -> Workload:
+def read(path: Path, limit: int | None) -> Workload:
     """Read the file; times count from its first line, or from the earliest where another is earlier."""
     rows = Rows(str(path), limit)
     stamps: list[int] = []
@@ -31,12 +31,12 @@ def read(path: Path, limit: int) -> Workload:
         stamps.append(_ticks(rows, where, stamp))
         rows.add(where, 0.0, prompt, output)
     first = min(stamps, default=0)
-    rows.arrival_ms = [(stamp - first) / TICKS_A_MS for stamp in stamps]
+    rows.place([(stamp - first) / TICKS_A_MS for stamp in stamps])
     return rows.workload(path.stem, f"{path.name}, Azure LLM inference trace")
 
 
 def _ticks(rows: Rows, where: str, stamp: str) -> int:
-    """Nanoseconds as a whole number: `fromisoformat` would cut the seventh digit, and a float the last ones of a date."""
+    """Nanoseconds, whole: `fromisoformat` would cut the seventh digit, and a float the last ones of a date."""
     match = STAMP.fullmatch(stamp)
     try:
         whole = datetime.fromisoformat(f"{match[1]}+00:00") if match else None
@@ -51,6 +51,6 @@ def _ticks(rows: Rows, where: str, stamp: str) -> int:
 FORMAT = Format(
     "azure",
     "columns TIMESTAMP, ContextTokens, GeneratedTokens",
-    lambda head: set(COLUMNS) <= {name.strip() for name in head.partition("\n")[0].split(",")},
+    lambda head: has_columns(head, COLUMNS),
     read,
 )

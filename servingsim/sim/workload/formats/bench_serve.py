@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from itertools import accumulate
+import math
 from typing import TYPE_CHECKING, Any
 
 from servingsim.errors import ServingSimError
 from servingsim.sim.workload.format import Format
-from servingsim.sim.workload.rows import Rows
+from servingsim.sim.workload.rows import Rows, finite
+from servingsim.validation import shown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 LARGEST_FILE = 512_000_000
 
 
-def read(path: Path, limit: int) -> Workload:
+def read(path: Path, limit: int | None) -> Workload:
     """Read the file; without `start_times` requests come evenly at its request rate."""
     data = _object(path)
     prompts, outputs = data.get("input_lens"), data.get("output_lens")
@@ -39,19 +40,26 @@ def read(path: Path, limit: int) -> Workload:
 
 
 def _times(path: Path, data: dict[str, Any], count: int) -> list[float]:
-    starts = data.get("start_times")
-    if (
-        isinstance(starts, list)
-        and len(starts) == count
-        and all(isinstance(each, float | int) for each in starts)
-    ):
-        return [(each - min(starts)) * 1e3 for each in starts]
-    rate = data.get("request_rate")
-    if rate in {"inf", float("inf")}:
+    starts, rate = data.get("start_times"), data.get("request_rate")
+    if isinstance(starts, list):
+        seconds = [finite(each) for each in starts]
+        known = [each for each in seconds if each is not None]
+        if len(known) != count:
+            raise ServingSimError(
+                f"{len(known)} numbers in start_times", known=f"{count} requests", path=str(path)
+            )
+        first = min(known, default=0.0)
+        return [(each - first) * 1e3 for each in known]
+    if rate in ("inf", math.inf):
         return [0.0] * count
-    if isinstance(rate, float | int) and rate > 0:
-        return list(accumulate([0.0, *([1e3 / rate] * (count - 1))]))
-    raise ServingSimError("neither start_times nor a request_rate says when requests came", path=str(path))
+    number = finite(rate)
+    if number is not None and number > 0:
+        return [place * 1e3 / number for place in range(count)]
+    raise ServingSimError(
+        f"no start_times, and request_rate {shown(rate)}",
+        hint="record the run with a vLLM that writes start_times, or with a request rate",
+        path=str(path),
+    )
 
 
 def _object(path: Path) -> dict[str, Any]:
@@ -61,7 +69,7 @@ def _object(path: Path) -> dict[str, Any]:
             f"{size} bytes", known=f"at most {LARGEST_FILE}", code="E_LIMIT", path=str(path)
         )
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise ServingSimError(f"this is no JSON: {error}", path=str(path)) from error
     if not isinstance(data, dict):

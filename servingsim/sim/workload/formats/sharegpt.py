@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from servingsim.sim.workload.csv_rows import csv_lines
+from servingsim.sim.workload.csv_rows import csv_lines, has_columns
 from servingsim.sim.workload.format import Format
-from servingsim.sim.workload.rows import Rows
+from servingsim.sim.workload.rows import Rows, finite
 from servingsim.validation import shown
 
 if TYPE_CHECKING:
@@ -17,23 +17,22 @@ if TYPE_CHECKING:
 COLUMNS = ("input_toks", "output_toks", "arrival_time_ns")
 
 
-def read(path: Path, limit: int) -> Workload:
+def read(path: Path, limit: int | None) -> Workload:
     """Read the file."""
     rows = Rows(str(path), limit)
     for where, (prompt, output, arrival_ns) in csv_lines(path, COLUMNS):
         if rows.full:
             break
-        try:
-            arrival_ms = float(arrival_ns) / 1e6
-        except ValueError:
-            raise rows.refused(where, f"arrival_time_ns {shown(arrival_ns)}", "a number") from None
-        rows.add(where, arrival_ms, prompt, output)
+        time_ns = finite(arrival_ns)
+        if time_ns is None:
+            raise rows.refused(where, f"arrival_time_ns {shown(arrival_ns)}", "a number")
+        rows.add(where, time_ns / 1e6, prompt, output)
     return rows.workload(path.stem, f"{path.name}, lengths and arrivals in nanoseconds")
 
 
 FORMAT = Format(
     "sharegpt",
     "columns input_toks, output_toks and arrival_time_ns",
-    lambda head: set(COLUMNS) <= {name.strip() for name in head.partition("\n")[0].split(",")},
+    lambda head: has_columns(head, COLUMNS),
     read,
 )
