@@ -25,10 +25,7 @@ _JOB: Schema = {
     "type": "object",
     "properties": {"job_id": _TEXT, "status": _TEXT, "poll_after_s": _NUMBER},
 }
-_KEPT: Schema = {
-    "type": "object",
-    "properties": {"report_id": _TEXT, "uri": _TEXT, "path": _TEXT},
-}
+_KEPT: Schema = {"type": "object", "properties": {"report_id": _TEXT}}
 
 
 def envelope_around(result: Schema) -> Schema:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from servingsim.compiled import compiled, inlined
-from servingsim.workers.prefix_index import find, insert, remove_key
+from servingsim.workers.prefix_index import find, forget, insert
 from servingsim.workers.state import (
     BLOCK_TOKENS,
     BLOCKS,
@@ -27,12 +27,15 @@ from servingsim.workers.state import (
     NONE,
     PREFIX_CACHE,
     PREVIOUS_FREE,
-    PROMPT,
     REFERENCES,
 )
 
 if TYPE_CHECKING:
     from servingsim.workers.state import Requests, Workers
+
+
+MOST_BLOCKS = 1 << 24
+"""Blocks of one request, at most: its own keys are numbers below NONE."""
 
 
 @inlined
@@ -85,8 +88,7 @@ def hit_blocks(requests: Requests, workers: Workers, worker: int, request: int) 
     if not workers.ints[worker, PREFIX_CACHE]:
         return 0
     ints, block_tokens = requests.ints, workers.ints[worker, BLOCK_TOKENS]
-    most = min(ints[request, PROMPT], ints[request, KNOWN] - 1) // block_tokens
-    most = min(most, ints[request, KEY_COUNT] * workers.ints[worker, KEY_BLOCKS])
+    most = (ints[request, KNOWN] - 1) // block_tokens
     for place in range(most):
         if find(workers, worker, key_of(requests, workers, worker, request, place)) == NONE:
             return place
@@ -122,23 +124,31 @@ def adopt(requests: Requests, workers: Workers, worker: int, request: int, hits:
 
 @compiled
 def publish(requests: Requests, workers: Workers, worker: int, request: int, begin: int, end: int) -> None:
-    """The full prompt blocks among tokens `begin:end`, just scheduled, can be hit from now on."""
+    """The full blocks up to tokens `begin:end`, just scheduled, can be hit from now on; drafts are in none.
+
+    Drafts that were accepted since, or a cache that came from another worker, fill blocks before these.
+    """
     ints, block_tokens = requests.ints, workers.ints[worker, BLOCK_TOKENS]
     slot = workers.slot[request]
-    last = min(end, ints[request, PROMPT]) // block_tokens
-    last = min(last, ints[request, KEY_COUNT] * workers.ints[worker, KEY_BLOCKS])
-    for place in range(begin // block_tokens, last):
+    last = min(end, ints[request, KNOWN]) // block_tokens
+    first = begin // block_tokens
+    while first > 0 and workers.blocks[worker, workers.table[worker, slot, first - 1], KEY] == NONE:
+        first -= 1
+    for place in range(first, last):
         block = workers.table[worker, slot, place]
-        key = key_of(requests, workers, worker, request, place)
-        if workers.blocks[worker, block, KEY] == NONE and find(workers, worker, key) == NONE:
-            workers.blocks[worker, block, KEY] = key
-            insert(workers, worker, key, block)
+        if workers.blocks[worker, block, KEY] == NONE:
+            insert(workers, worker, key_of(requests, workers, worker, request, place), block)
 
 
 @compiled
 def key_of(requests: Requests, workers: Workers, worker: int, request: int, place: int) -> int:
-    """Key of a request's block: a workload's key may stand for several blocks."""
+    """Key of a request's block: a workload's key may stand for several blocks; beyond its keys they are its own.
+
+    Its own blocks are hit when it was preempted and comes back before they are evicted.
+    """
     span = workers.ints[worker, KEY_BLOCKS]
+    if place >= requests.ints[request, KEY_COUNT] * span:
+        return NONE - 1 - (int(request) * MOST_BLOCKS + place)
     key = requests.keys[requests.ints[request, KEY_START] + place // span]
     return int(key * span + place % span)
 
@@ -148,10 +158,8 @@ def _take(workers: Workers, worker: int) -> int:
     """The block that was free longest, without its old content."""
     block = int(workers.ints[worker, FREE_HEAD])
     _unlink_free(workers, worker, block)
-    key = workers.blocks[worker, block, KEY]
-    if key != NONE:
-        remove_key(workers, worker, key)
-        workers.blocks[worker, block, KEY] = NONE
+    if workers.blocks[worker, block, KEY] != NONE:
+        forget(workers, worker, block)
     workers.blocks[worker, block, REFERENCES] = 1
     return block
 

@@ -70,7 +70,8 @@ def admit(requests: Requests, workers: Workers, worker: int, request: int, hits:
     adopt(requests, workers, worker, request, hits)
     if hits > 0:
         ints[request, COMPUTED] = hits * workers.ints[worker, BLOCK_TOKENS]
-        ints[request, HIT_TOKENS] += ints[request, COMPUTED]
+        if ints[request, PREEMPTIONS] == 0:
+            ints[request, HIT_TOKENS] = ints[request, COMPUTED]
     grow(requests, workers, worker, request, tokens)
     ints[request, STATE] = DECODING if ints[request, COMPUTED] > 0 and hits == 0 else PREFILLING
     workers.running[worker, workers.ints[worker, NUM_RUNNING]] = request

@@ -53,9 +53,10 @@ here that are not done; `RATIO_PPM`: SGLang's new-token ratio, parts a million;
 UNIFIED, PREFILL_ONLY, DECODE_ONLY = range(3)
 
 # Columns of a KV block; of an entry of the index of cached keys.
-REFERENCES, KEY, NEXT_FREE, PREVIOUS_FREE = range(4)
-BLOCK_COLUMNS = 4
+REFERENCES, KEY, NEXT_FREE, PREVIOUS_FREE, NEXT_SAME, PREVIOUS_SAME = range(6)
+BLOCK_COLUMNS = 6
 ENTRY_KEY, ENTRY_BLOCK = range(2)
+"""`NEXT_SAME`, `PREVIOUS_SAME`: ring of the blocks with one key, in the order in which they got it; the index holds the first."""
 
 MAX_LEVELS = 16
 """Priority levels: each has a queue of its own, so that a long queue costs nothing to insert into."""
@@ -87,7 +88,8 @@ class Workers(NamedTuple):
         table: KV blocks of each running request (by its place in `slot`), [W, R, blocks + 1]; the last column is the stack
             of free places; empty without prefix caching.
         slot: Place of a request in `table`, [requests]; empty without prefix caching.
-        blocks: References, key, next and previous free block of each block, [W, blocks, BLOCK_COLUMNS]; empty likewise.
+        blocks: References, key, neighbours in the list of free blocks and in the ring of equal ones of each block,
+            [W, blocks, BLOCK_COLUMNS]; empty likewise.
         cached: Open-addressing table of cached keys: key and block, [W, size, 2]; empty without prefix caching.
     """
 

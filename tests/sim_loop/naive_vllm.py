@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from servingsim.workers.fleet import WorkerSettings
     from tests.sim_loop.worlds import Asked
 
-Content = tuple[int, int]
-"""What a full block holds: its key, and which part of it."""
+Content = tuple[str, int, int]
+"""What a full block holds: a shared key and which part of it, or a request's own tokens and where."""
 
 
 @dataclass(eq=False)
@@ -55,23 +55,23 @@ class Cache:
         self.size = settings.block_tokens
         self.caching = settings.prefix_caching
         self.free = [Block() for _ in range(settings.kv_blocks)]
-        self.by_content: dict[Content, Block] = {}
+        self.by_content: dict[Content, list[Block]] = {}
 
-    def content(self, request: Request, place: int) -> Content | None:
-        """What the request's block at a place holds once it is full of prompt tokens with a key."""
+    def content(self, request: Request, place: int) -> Content:
+        """What the request's block at a place holds once it is full."""
         key, part = divmod(place * self.size, KEY_TOKENS)
-        if (place + 1) * self.size > request.asked.prompt or key >= len(request.asked.keys):
-            return None
-        return request.asked.keys[key], part
+        if key >= len(request.asked.keys):
+            return "own", request.number, place
+        return "shared", request.asked.keys[key], part
 
     def hits(self, request: Request) -> list[Block]:
         """The cached blocks that the request begins with; its last token is computed in any case."""
         found: list[Block] = []
         while self.caching and (len(found) + 1) * self.size < request.tokens:
             content = self.content(request, len(found))
-            if content is None or content not in self.by_content:
+            if content not in self.by_content:
                 break
-            found.append(self.by_content[content])
+            found.append(self.by_content[content][0])
         return found
 
     def lacking(self, request: Request, tokens: int) -> int:
@@ -85,11 +85,17 @@ class Cache:
             return False
         for _ in range(number):
             block = self.free.pop(0)
-            if block.content is not None:
-                del self.by_content[block.content]
+            self._forget(block)
             block.content, block.holders = None, 1
             request.blocks.append(block)
         return True
+
+    def _forget(self, block: Block) -> None:
+        if block.content is not None:
+            same = self.by_content[block.content]
+            same.remove(block)
+            if not same:
+                del self.by_content[block.content]
 
     def adopt(self, request: Request, found: list[Block]) -> None:
         for block in found:
@@ -99,12 +105,12 @@ class Cache:
             request.blocks.append(block)
 
     def name_full_blocks(self, request: Request, tokens: int) -> None:
-        """Full blocks among the request's first tokens can be found from now on, the first of equal ones."""
-        for place in range(tokens // self.size if self.caching else 0):
-            block, content = request.blocks[place], self.content(request, place)
-            if content is not None and block.content is None and content not in self.by_content:
-                block.content = content
-                self.by_content[content] = block
+        """Full blocks among the request's first tokens can be found from now on."""
+        for place in range(min(tokens, request.tokens) // self.size if self.caching else 0):
+            block = request.blocks[place]
+            if block.content is None:
+                block.content = self.content(request, place)
+                self.by_content.setdefault(block.content, []).append(block)
 
     def give_back(self, request: Request) -> None:
         for block in reversed(request.blocks):
@@ -139,6 +145,8 @@ class Engine:
         """The next iteration: requests in their order, and new tokens of each."""
         planned: dict[Request, int] = {}
         evicted = self._schedule_running(planned)
+        if evicted and not planned:
+            return self.schedule()
         if not evicted:
             self._schedule_waiting(planned)
         return planned
@@ -157,7 +165,7 @@ class Engine:
                 if victim is request:
                     return evicted
             planned[request] = tokens
-            self.cache.name_full_blocks(request, self._named(request, tokens))
+            self.cache.name_full_blocks(request, request.computed + tokens)
         return evicted
 
     def _schedule_waiting(self, planned: dict[Request, int]) -> None:
@@ -182,10 +190,7 @@ class Engine:
             request.computed = cached
             self.cache.hold(request, cached + tokens)
             planned[request] = tokens
-            self.cache.name_full_blocks(request, self._named(request, tokens))
-
-    def _named(self, request: Request, tokens: int) -> int:
-        return request.computed + tokens
+            self.cache.name_full_blocks(request, request.computed + tokens)
 
     def _left(self, planned: dict[Request, int]) -> int:
         return self.settings.token_budget - sum(planned.values())

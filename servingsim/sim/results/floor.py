@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from servingsim.errors import ServingSimError
 from servingsim.sim.loop.state import OF_SAMPLES, OF_TOKENS
 from servingsim.timing.batch import Batch
 
@@ -115,10 +116,14 @@ class _Accountant:
         compute_ms = one.compute_ms - new * self.token_ms
         return compute_ms, max(two.memory_ms - one.memory_ms - more_ms, 0.0)
 
-    def _ask(self, *, prefill: list[tuple[int, int, bool]] | None = None, decode: list[int] | None = None) -> Bound:
+    def _ask(
+        self, *, prefill: list[tuple[int, int, bool]] | None = None, decode: list[int] | None = None
+    ) -> Bound:
         bound = self._view.bound(Batch.of(prefill=prefill or (), decode=decode or ()), self._device)
         if bound is None:
-            raise AssertionError(self._device.name)
+            raise ServingSimError(
+                f"{self._device.name}: peaks that are known for some iterations only", code="E_STATE"
+            )
         return bound
 
 
@@ -129,7 +134,9 @@ def _linear(asked: _Accountant, visits: FloatArray) -> _Part:
     if len(tokens) == 0:
         return _Part(0.0, 0.0, 0.0)
     octaves = np.log2(tokens[-1]) + 1
-    points = np.unique(np.round(2 ** (np.arange(octaves * POINTS_PER_OCTAVE) / POINTS_PER_OCTAVE)).astype(int))
+    points = np.unique(
+        np.round(2 ** (np.arange(octaves * POINTS_PER_OCTAVE) / POINTS_PER_OCTAVE)).astype(int)
+    )
     weights = np.interp(tokens, points, [asked.weights_ms(int(each)) for each in points])
     times, compute = visits[tokens], tokens * asked.token_ms
     memory = weights + tokens * asked.token_bytes_ms

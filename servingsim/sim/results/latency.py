@@ -72,14 +72,12 @@ def spread(values: FloatArray) -> Spread | None:
         return None
     p50, p90, p95, p99 = (float(each) for each in np.quantile(values, QUANTILES))
     mean = float(values.mean())
-    return Spread(
-        count=len(values), mean=mean, p50=p50, p90=p90, p95=p95, p99=p99, most=float(values.max())
-    )
+    return Spread(count=len(values), mean=mean, p50=p50, p90=p90, p95=p95, p99=p99, most=float(values.max()))
 
 
 def weighted_spread(values: FloatArray, counts: IntArray | FloatArray) -> Spread | None:
     """Of ascending values, each as often as counted; None where nothing is."""
-    total = int(round(float(counts.sum())))
+    total = round(float(counts.sum()))
     if total == 0:
         return None
     p50, p90, p95, p99, most = (
@@ -92,7 +90,8 @@ def weighted_spread(values: FloatArray, counts: IntArray | FloatArray) -> Spread
 def gap_ms(bins: int) -> FloatArray:
     """The middle of each bin of gaps; the inverse of `loop.iteration.gap_bin`."""
     octave, place = np.divmod(np.arange(bins), GAP_BINS_PER_OCTAVE)
-    return np.ldexp(0.5 + (place + 0.5) / (2 * GAP_BINS_PER_OCTAVE), octave + 1) / 1e6
+    found: FloatArray = np.ldexp(0.5 + (place + 0.5) / (2 * GAP_BINS_PER_OCTAVE), octave + 1) / 1e6
+    return found
 
 
 def _weighted_quantiles(values: FloatArray, counts: IntArray | FloatArray, at: FloatArray) -> FloatArray:
@@ -100,8 +99,7 @@ def _weighted_quantiles(values: FloatArray, counts: IntArray | FloatArray, at: F
     seen = np.flatnonzero(counts)
     upto = np.cumsum(counts[seen], dtype=np.float64)
     places = np.searchsorted(upto, at * upto[-1] * (1 - 1e-12), side="left")
-    found: FloatArray = values[seen[np.minimum(places, len(seen) - 1)]]
-    return found
+    return np.asarray(values[seen[np.minimum(places, len(seen) - 1)]])
 
 
 def _curve(values: FloatArray, at: FloatArray) -> list[float]:

@@ -92,7 +92,9 @@ class Load(_Part):
         description="estimate: requests a second with every batch as full as memory and settings allow, at mean lengths"
     )
     share: float | None = Field(description="offered / capacity; margin to saturation is 1 minus it")
-    limited_by: str = Field(description="pool with the least capacity and what fills its batches, or why unknown")
+    limited_by: str = Field(
+        description="pool with the least capacity and what fills its batches, or why unknown"
+    )
     queue_growth: float | None = Field(
         description="observed: ms of queueing gained for each ms of arrivals; above 0.02 queues do not drain"
     )
@@ -103,16 +105,19 @@ class TimeSplit(_Part):
     """Where the time of workers went, shares of replicas x span; they add up to 1."""
 
     necessary: float = Field(
-        description="no schedule, no kernel beats it: all FLOPs at the peak or all bytes at the memory's rate, each replica's "
-        "weights read once"
+        description="no schedule and no kernel beats it: all FLOPs at the peak, or all bytes at the memory's rate with "
+        "each replica's weights read once"
     )
     batching: float = Field(
-        description="the same work in the iterations as formed: weights read again in each, compute and memory not overlapped"
+        description="the same work in the iterations as formed: weights read in each, "
+        "compute and memory not overlapped"
     )
     kernels: float = Field(description="compute kernels slower than the device's peaks")
     communication: float = Field(description="collectives and hand-over between pipeline stages")
     host: float = Field(description="host time of iterations; 0 where not modelled")
-    imbalance: float = Field(description="waiting for the busiest replica of the pool, or for a larger pipeline stage")
+    imbalance: float = Field(
+        description="waiting for the busiest replica of the pool, or for a larger pipeline stage"
+    )
     idle: float = Field(description="no replica of the pool was busier: no work to do")
     undivided: float = Field(description="compute kernels of a device whose peaks are unknown")
 
@@ -145,7 +150,9 @@ class PoolResult(_Part):
     mean_waiting: float = Field(description="requests that wait, while iterations ran")
     kv_used: float = Field(description="share of KV blocks in use, while iterations ran")
     mfu: float | None = Field(description="necessary FLOPs at the peak / busy time")
-    mbu: float | None = Field(description="necessary bytes of the iterations at the memory's rate / busy time")
+    mbu: float | None = Field(
+        description="necessary bytes of the iterations at the memory's rate / busy time"
+    )
     extrapolated: float = Field(description="share of kernel time beyond the measured rows")
     estimated: float = Field(description="share of kernel time that no row answers")
     time: TimeSplit
@@ -157,7 +164,9 @@ class Series(_Part):
 
     bin_s: float = Field(description="length of a bin")
     arrivals_per_s: list[float] = Field(description="requests that came")
-    output_tokens_per_s: list[float] = Field(description="tokens, spread evenly from a request's first to its last")
+    output_tokens_per_s: list[float] = Field(
+        description="tokens, spread evenly from a request's first to its last"
+    )
     waiting: list[float] = Field(description="requests before their first iteration")
     running: list[float] = Field(description="requests between first iteration and last token")
 
@@ -191,8 +200,8 @@ class RunFacts(_Part):
     iterations_per_s: float = Field(description="simulated iterations a second of loop")
 
 
-class ServingReport(_Part):
-    """A deployment under a workload."""
+class ServingFigures(_Part):
+    """A deployment under a workload: every figure."""
 
     model: str = Field(description="model, as its user named it")
     stack: str = Field(description="serving stack whose kernels were assumed")
@@ -203,11 +212,18 @@ class ServingReport(_Part):
     throughput: Throughput
     latency: Latency
     goodput: Goodput | None = Field(description="None without an SLO")
-    prefix_hit_share: float = Field(description="prompt tokens found in a prefix cache, of those of requests done")
+    prefix_hit_share: float = Field(
+        description="prompt tokens found in a prefix cache, of those of requests done"
+    )
     load: Load
     time: TimeSplit = Field(description="of all devices")
     pools: list[PoolResult]
     trust: Trust
+
+
+class ServingReport(ServingFigures):
+    """A deployment under a workload: every figure, and what plots need."""
+
     series: Series
     curves: Curves
     run: RunFacts

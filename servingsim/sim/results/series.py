@@ -52,7 +52,8 @@ def _spread_over(edges: FloatArray, begin: FloatArray, end: FloatArray, amount: 
         before = np.searchsorted(times[order], edges, side="right")
         upto += sign * (edges * summed[before] - moments[before])
     at_once, _edges = np.histogram(begin[brief], edges, weights=amount[brief])
-    return np.maximum(np.diff(upto), 0.0) + at_once
+    found: FloatArray = np.maximum(np.diff(upto), 0.0) + at_once
+    return found
 
 
 def _plain(values: FloatArray) -> list[float]:

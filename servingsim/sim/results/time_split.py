@@ -1,9 +1,10 @@
 """Where the time of workers went, in parts that add up to all of it.
 
 A worker's time is that of its first pipeline stage, which every other stage repeats: span x replicas. What ran is
-host time, hand-over and kernels; of kernels, collectives are communication, and the rest is compared with the necessary
-work: what no schedule avoids (`necessary`), what the iterations as formed add (`batching`), and what kernels take beyond
-the device's peaks (`kernels`). What did not run is imbalance as far as another replica of the pool was busier, else idle.
+host time, hand-over and kernels; of kernels, collectives are communication, and the rest is compared with the
+necessary work: what no schedule avoids (`necessary`), what the iterations as formed add (`batching`), and what kernels
+take beyond the device's peaks (`kernels`). What did not run is imbalance as far as another replica of the pool was
+busier, else idle.
 """
 
 from __future__ import annotations

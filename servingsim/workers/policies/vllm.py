@@ -47,9 +47,11 @@ if TYPE_CHECKING:
 def plan(requests: Requests, workers: Workers, worker: int) -> int:
     """Plan one iteration; how many requests it computes."""
     budget = workers.ints[worker, TOKEN_BUDGET]
-    count, budget, preempted = _running(requests, workers, worker, budget)
+    count, left, preempted = _running(requests, workers, worker, budget)
+    while preempted and count == 0:  # the first one gave way to itself: the engine schedules again at once
+        count, left, preempted = _running(requests, workers, worker, budget)
     if not preempted:
-        count = _waiting(requests, workers, worker, count, budget)
+        count = _waiting(requests, workers, worker, count, left)
     return count
 
 

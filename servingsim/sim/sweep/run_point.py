@@ -1,0 +1,104 @@
+"""One point of a sweep, simulated once or searched."""
+
+from __future__ import annotations
+
+import time
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from servingsim.errors import ServingSimError
+from servingsim.sim.serving.simulate import simulate
+from servingsim.sim.sweep.bench import opened
+from servingsim.sim.sweep.limits import broken
+from servingsim.sim.sweep.metrics import metrics_of
+from servingsim.sim.sweep.outcome import Fault, Found, Outcome
+from servingsim.sim.sweep.search import Tried, fewest_replicas, highest_rate
+from servingsim.sim.sweep.spec import RateSearch
+from servingsim.sim.workload.load import workload_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from servingsim.sim.serving.deployment import Deployment
+    from servingsim.sim.sweep.bench import Bench
+    from servingsim.sim.sweep.metrics import Metrics
+    from servingsim.sim.sweep.points import Point
+    from servingsim.sim.sweep.spec import ReplicaSearch
+    from servingsim.sim.workload.contract import Workload
+    from servingsim.sim.workload.spec import WorkloadSpec
+
+
+def run_point(point: Point, bench: Bench) -> Outcome:
+    """Simulate a point. What cannot be simulated is an outcome too: the other points go on."""
+    begin_s = time.perf_counter()
+    metrics: Metrics | None = None
+    found: Found | None = None
+    fault: Fault | None = None
+    try:
+        if point.search is None:
+            metrics = _simulated(point, bench, point.deployment, point.workload)
+        else:
+            metrics, found = _searched(point, bench, point.search)
+    except ServingSimError as error:
+        fault = Fault.model_validate(error.facts())
+    return Outcome(
+        key=point.key,
+        settings=point.settings,
+        metrics=metrics,
+        broken=broken(point.limits, metrics) if metrics and point.limits else (),
+        search=found,
+        fault=fault,
+        elapsed_s=round(time.perf_counter() - begin_s, 3),
+    )
+
+
+def _searched(point: Point, bench: Bench, search: RateSearch | ReplicaSearch) -> tuple[Metrics, Found]:
+    """The value found and its figures; where there is none, those of the last value tried."""
+    if isinstance(search, RateSearch):
+
+        def at_rate(rate: float) -> tuple[Metrics, Sequence[str]]:
+            return _judged(point, _simulated(point, bench, point.deployment, with_rate(point.workload, rate)))
+
+        rates = Tried(at_rate)
+        found = highest_rate(search, rates)
+        return rates.figures[rates.trials[-1].value if found.value is None else found.value], found
+
+    def with_number(number: int) -> tuple[Metrics, Sequence[str]]:
+        return _judged(
+            point, _simulated(point, bench, replicated(point.deployment, search.pool, number), point.workload)
+        )
+
+    numbers = Tried(with_number)
+    found = fewest_replicas(search, numbers)
+    return numbers.figures[int(numbers.trials[-1].value if found.value is None else found.value)], found
+
+
+def _judged(point: Point, metrics: Metrics) -> tuple[Metrics, Sequence[str]]:
+    return metrics, broken(point.limits, metrics)
+
+
+def _simulated(point: Point, bench: Bench, deployment: Deployment, workload: WorkloadSpec) -> Metrics:
+    models = bench.models(deployment)
+    return metrics_of(simulate(deployment, traffic(workload), models, opened(bench), seed=point.seed))
+
+
+def with_rate(workload: WorkloadSpec, rate_per_s: float) -> WorkloadSpec:
+    """The same traffic at another rate."""
+    return workload.model_copy(
+        update={"arrivals": workload.arrivals.model_copy(update={"rate_per_s": rate_per_s})}
+    )
+
+
+def replicated(deployment: Deployment, pool: int, replicas: int) -> Deployment:
+    """The same deployment with so many replicas in a pool."""
+    pools = list(deployment.pools)
+    pools[pool] = pools[pool].model_copy(update={"replicas": replicas})
+    return deployment.model_copy(update={"pools": tuple(pools)})
+
+
+def traffic(spec: WorkloadSpec) -> Workload:
+    """As `workload_of`; the last one is kept, as most points of a sweep have the same."""
+    return _traffic(spec)
+
+
+_traffic = lru_cache(maxsize=2)(workload_of)
