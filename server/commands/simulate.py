@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -10,6 +11,7 @@ import click
 from profiling.console import emit
 from profiling.paths import default_db
 from server.console import json_flag
+from servingsim.errors import ServingSimError
 from servingsim.timing.contract import Dtype
 from servingsim.timing.coverage import OnMissing
 
@@ -76,8 +78,17 @@ def serving_options(command: F) -> F:
 @serving_options
 @click.option("--slo-ttft-ms", type=float, help="Goodput: most TTFT of a request.")
 @click.option("--slo-tpot-ms", type=float, help="Goodput: most TPOT of a request.")
-@click.option("--log", is_flag=True, help="Keep every iteration: iterations.parquet in --out.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the report, the requests, the page and the trace.")
+@click.option(
+    "--log",
+    "log_every",
+    type=click.IntRange(1),
+    help="Keep every so-many-th iteration in --out: iterations.parquet.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder for the report, the requests, the page and the trace.",
+)
 @json_flag
 def simulate(
     *,
@@ -87,7 +98,7 @@ def simulate(
     db: str | None,
     slo_ttft_ms: float | None,
     slo_tpot_ms: float | None,
-    log: bool,
+    log_every: int | None,
     out: Path | None,
     as_json: bool,
     **flags: Any,  # noqa: ANN401 - fields of a deployment and a workload, checked there and by click
@@ -97,27 +108,37 @@ def simulate(
     Latencies, throughput, where the time of the devices goes, and what each figure rests on. What is not modelled
     (host time unless it is given, the network to the client) is listed.
     """
-    from server.measuring import open_store  # noqa: PLC0415 - a help text needs none of this
-    from server.serving.outputs import Kept, written  # noqa: PLC0415
+    from profiling.source import StoreSource  # noqa: PLC0415 - a help text needs none of this
+    from server.measuring import open_store  # noqa: PLC0415
+    from server.serving.outputs import Outputs  # noqa: PLC0415
     from server.serving.progress import watching  # noqa: PLC0415
     from server.serving.request import asked  # noqa: PLC0415
     from server.serving.run import served  # noqa: PLC0415
     from server.serving_page.view import show  # noqa: PLC0415
-    from profiling.source import StoreSource  # noqa: PLC0415
+    from servingsim.sim.results.report import Slo  # noqa: PLC0415
     from servingsim.sim.results.results import results_of  # noqa: PLC0415
+    from servingsim.validation import parse  # noqa: PLC0415
 
     wanted = asked(flags, deployment=deployment, workload=workload, fields=fields)
-    kept = Kept.for_run(out, log=log)
-    with open_store(Path(db or default_db()), create=False) as store, watching() as on_progress, kept:
+    given = {"ttft_ms": slo_ttft_ms, "tpot_ms": slo_tpot_ms}
+    slo = parse(Slo, given, where="SLO") if slo_ttft_ms or slo_tpot_ms else None
+    if log_every and not out:
+        raise ServingSimError("--log without --out", hint="say with --out where the iterations are kept")
+    files: list[Path] = []
+    with ExitStack() as stack:
+        outputs = (
+            stack.enter_context(Outputs(out, wanted.deployment, log_every=log_every or 0)) if out else None
+        )
+        store = stack.enter_context(open_store(Path(db or default_db()), create=False))
         simulated = served(
             wanted.deployment,
             wanted.workload,
             StoreSource(store),
-            on_progress=on_progress,
-            on_log=kept.add if kept.wanted else None,
+            on_progress=stack.enter_context(watching()),
+            on_log=outputs.add if outputs else None,
         )
-        report = results_of(simulated, slo=slo_of(slo_ttft_ms, slo_tpot_ms))
-    files = written(report, simulated, out, kept) if out else []
+        report = results_of(simulated, slo=slo)
+        files = outputs.finish(report, simulated) if outputs else []
     if as_json:
         emit(report.model_dump(mode="json"))
         return

@@ -17,7 +17,12 @@ def watching() -> Iterator[Callable[[Progress], None]]:
     from rich.console import Console  # noqa: PLC0415 - only where something is shown
     from rich.progress import BarColumn, Progress as Bar, TextColumn, TimeElapsedColumn  # noqa: PLC0415
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[said]}"), TimeElapsedColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[said]}"),
+        TimeElapsedColumn(),
+    )
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("simulating", total=None, said="")
 

@@ -2,8 +2,8 @@
 
 Format: "Trace Event Format" of the Chromium project, JSON object form: complete events (`ph` X) on one thread must not
 overlap, so that each iteration under way of a pipeline has a lane of its own; counters are `ph` C; the phases of a
-request are async events (`ph` b and e) with the request's number as `id`. Times (`ts`, `dur`) are microseconds; they are
-rounded to nanoseconds at their ends, so that what followed without a gap still does.
+request are async events (`ph` b and e) with the request's number as `id`. Times (`ts`, `dur`) are microseconds; they
+are rounded to nanoseconds at their ends, so that what followed without a gap still does.
 """
 
 from __future__ import annotations
@@ -138,12 +138,8 @@ class _Workers:
         self._pools = deployment.pools
         self._pid = [POOL_PID + index for index, pool in enumerate(self._pools) for _ in range(pool.replicas)]
         self._free_ns = [[0] * pool.pp for pool in self._pools for _ in range(pool.replicas)]
-        first = [0, *np.cumsum([sum(pool.pp for _ in range(pool.replicas)) for pool in self._pools]).tolist()]
-        self._first_lane = [
-            first[index] + replica * pool.pp
-            for index, pool in enumerate(self._pools)
-            for replica in range(pool.replicas)
-        ]
+        lanes = [len(free) for free in self._free_ns]
+        self._first_lane: list[int] = [sum(lanes[:worker]) for worker in range(len(lanes))]
         self._shown: dict[tuple[int, str], int] = {}
 
     def names(self) -> Iterator[Mapping[str, object]]:

@@ -2,8 +2,8 @@
 
 At saturation a replica runs as many requests as its settings and its KV cache allow, at the mean lengths of the
 workload; each decode step of a request is one output token, and new prompts come in beside it at the rate at which
-requests end. Such an iteration is priced as the loop prices any other. Preemption, skew between replicas and ramps are
-not in it.
+requests end. Such an iteration is priced as the loop prices any other. Preemption, skew between replicas, ramps and
+the bubbles of a pipeline whose iterations differ are not in it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from servingsim.timing.source import FloatArray
 
 SPECULATION = "not estimated with speculative decoding"
+NO_BUBBLES = ", pipeline without bubbles"
 SEPARATE = frozenset({"prefill_first", "sglang"})
 """Policies whose prefills are iterations of their own."""
 
@@ -72,6 +73,8 @@ def _pool(simulated: Simulated, lookup: Lookup, index: int, mean: _Mean) -> Capa
         a_second, limited_by = replica.prefills(), "token budget of prefills"
     else:
         a_second, limited_by = replica.served(prefilled=split)
+    if pool.pool.pp > 1:
+        limited_by += NO_BUBBLES
     return Capacity(a_second * pool.pool.replicas, limited_by)
 
 

@@ -160,14 +160,17 @@ def _load(simulated: Simulated, samples: Samples, hit_share: float) -> Load:
         share=share,
         limited_by=f"{simulated.pools[least].pool.name}: {found[least].limited_by}" if found else SPECULATION,
         queue_growth=growth,
-        verdict=_verdict(offered, share, growth),
+        verdict=_verdict(share, growth) if _is_open(simulated) else "closed loop",
     )
 
 
-def _verdict(offered: float | None, share: float | None, growth: float | None) -> str:
+def _is_open(simulated: Simulated) -> bool:
+    """Whether arrivals are times of their own; those of a closed loop follow from what is done."""
+    return bool(np.isfinite(simulated.workload.arrival_ms).all())
+
+
+def _verdict(share: float | None, growth: float | None) -> str:
     """What was observed counts before what was estimated."""
-    if offered is None:
-        return "closed loop"
     if growth is not None and growth > SATURATED_GROWTH:
         return "saturated"
     return "near capacity" if share is not None and share > NEAR else "below capacity"

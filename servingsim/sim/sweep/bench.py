@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Sequence
 
     from servingsim.archs.facts import DenseFacts
     from servingsim.archs.table_model import TableModel
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 class Bench(Protocol):
     """Sent to every process: it pickles, and equal ones hash alike. A path, not what is in the file."""
+
+    def __hash__(self) -> int: ...
 
     @property
     def identity(self) -> str:
@@ -31,11 +33,7 @@ class Bench(Protocol):
         ...
 
 
+@lru_cache(maxsize=1)
 def opened(bench: Bench) -> TimingSource:
     """The kernel times of a bench, opened once in a process: a store takes longer to open than a point to simulate."""
-    return _opened(bench)
-
-
-@lru_cache(maxsize=1)
-def _opened(bench: Hashable) -> TimingSource:
-    return bench.source()  # type: ignore[attr-defined, no-any-return] # a Bench: protocols with properties are not Hashable to mypy
+    return bench.source()

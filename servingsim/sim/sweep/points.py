@@ -6,13 +6,13 @@ import hashlib
 import itertools
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from servingsim.errors import ServingSimError
 from servingsim.sim.serving.deployment import Deployment
 from servingsim.sim.sweep.fields import put, resolved
 from servingsim.sim.sweep.spec import MAX_POINTS, RateSearch
+from servingsim.sim.sweep.traffic import file_state
 from servingsim.sim.workload.spec import WorkloadSpec
 from servingsim.validation import parse, shown
 
@@ -101,7 +101,7 @@ def _point(spec: SweepSpec, base: dict[str, Any], settings: Settings, identity: 
         workload.model_dump(mode="json"),
         asked,
         identity,
-        _file(workload),
+        file_state(workload),
     ]
     key = hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:16]
     return Point(key, settings, deployment, workload, spec.limits, spec.search, spec.seed)
@@ -117,14 +117,3 @@ def _refuse_search(spec: SweepSpec, deployment: Deployment, workload: WorkloadSp
         raise ServingSimError(
             f"no pool {spec.search.pool}", known=f"{len(deployment.pools)}, from 0", path=where
         )
-
-
-def _file(workload: WorkloadSpec) -> list[float]:
-    """Size and time of the file of requests, so that another one of its name is another workload."""
-    if workload.path is None:
-        return []
-    try:
-        state = Path(workload.path).stat()
-    except (OSError, ValueError):
-        return []
-    return [state.st_size, state.st_mtime_ns]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from servingsim.errors import ServingSimError
@@ -14,18 +13,19 @@ from servingsim.sim.sweep.metrics import metrics_of
 from servingsim.sim.sweep.outcome import Fault, Found, Outcome
 from servingsim.sim.sweep.search import Tried, fewest_replicas, highest_rate
 from servingsim.sim.sweep.spec import RateSearch
-from servingsim.sim.workload.load import workload_of
+from servingsim.sim.sweep.traffic import traffic
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from servingsim.sim.serving.deployment import Deployment
     from servingsim.sim.sweep.bench import Bench
     from servingsim.sim.sweep.metrics import Metrics
     from servingsim.sim.sweep.points import Point
     from servingsim.sim.sweep.spec import ReplicaSearch
-    from servingsim.sim.workload.contract import Workload
     from servingsim.sim.workload.spec import WorkloadSpec
+
+    Simulate = Callable[[Deployment, WorkloadSpec], Metrics]
 
 
 def run_point(point: Point, bench: Bench) -> Outcome:
@@ -35,10 +35,11 @@ def run_point(point: Point, bench: Bench) -> Outcome:
     found: Found | None = None
     fault: Fault | None = None
     try:
+        simulated = _simulator(point, bench)
         if point.search is None:
-            metrics = _simulated(point, bench, point.deployment, point.workload)
+            metrics = simulated(point.deployment, point.workload)
         else:
-            metrics, found = _searched(point, bench, point.search)
+            metrics, found = _searched(point, point.search, simulated)
     except ServingSimError as error:
         fault = Fault.model_validate(error.facts())
     return Outcome(
@@ -52,34 +53,35 @@ def run_point(point: Point, bench: Bench) -> Outcome:
     )
 
 
-def _searched(point: Point, bench: Bench, search: RateSearch | ReplicaSearch) -> tuple[Metrics, Found]:
+def _simulator(point: Point, bench: Bench) -> Simulate:
+    """The point's models, read once for all simulations of a search: rates and replicas change none of them."""
+    models, source = bench.models(point.deployment), opened(bench)
+
+    def simulated(deployment: Deployment, workload: WorkloadSpec) -> Metrics:
+        return metrics_of(simulate(deployment, traffic(workload), models, source, seed=point.seed))
+
+    return simulated
+
+
+def _searched(point: Point, search: RateSearch | ReplicaSearch, simulated: Simulate) -> tuple[Metrics, Found]:
     """The value found and its figures; where there is none, those of the last value tried."""
     if isinstance(search, RateSearch):
 
         def at_rate(rate: float) -> tuple[Metrics, Sequence[str]]:
-            return _judged(point, _simulated(point, bench, point.deployment, with_rate(point.workload, rate)))
+            metrics = simulated(point.deployment, with_rate(point.workload, rate))
+            return metrics, broken(point.limits, metrics)
 
         rates = Tried(at_rate)
         found = highest_rate(search, rates)
         return rates.figures[rates.trials[-1].value if found.value is None else found.value], found
 
     def with_number(number: int) -> tuple[Metrics, Sequence[str]]:
-        return _judged(
-            point, _simulated(point, bench, replicated(point.deployment, search.pool, number), point.workload)
-        )
+        metrics = simulated(replicated(point.deployment, search.pool, number), point.workload)
+        return metrics, broken(point.limits, metrics)
 
     numbers = Tried(with_number)
     found = fewest_replicas(search, numbers)
     return numbers.figures[int(numbers.trials[-1].value if found.value is None else found.value)], found
-
-
-def _judged(point: Point, metrics: Metrics) -> tuple[Metrics, Sequence[str]]:
-    return metrics, broken(point.limits, metrics)
-
-
-def _simulated(point: Point, bench: Bench, deployment: Deployment, workload: WorkloadSpec) -> Metrics:
-    models = bench.models(deployment)
-    return metrics_of(simulate(deployment, traffic(workload), models, opened(bench), seed=point.seed))
 
 
 def with_rate(workload: WorkloadSpec, rate_per_s: float) -> WorkloadSpec:
@@ -94,11 +96,3 @@ def replicated(deployment: Deployment, pool: int, replicas: int) -> Deployment:
     pools = list(deployment.pools)
     pools[pool] = pools[pool].model_copy(update={"replicas": replicas})
     return deployment.model_copy(update={"pools": tuple(pools)})
-
-
-def traffic(spec: WorkloadSpec) -> Workload:
-    """As `workload_of`; the last one is kept, as most points of a sweep have the same."""
-    return _traffic(spec)
-
-
-_traffic = lru_cache(maxsize=2)(workload_of)

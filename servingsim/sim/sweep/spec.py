@@ -24,8 +24,8 @@ class Axis(_Strict):
     """One field and its values; several axes make a grid."""
 
     field: str = Field(
-        description="`deployment.pools.*.tp`, `workload.arrivals.rate_per_s`, or the last parts of a name that no other "
-        "field ends in: `tp`."
+        description="`deployment.pools.*.tp`, `workload.arrivals.rate_per_s`, or the last parts of a name that no "
+        "other field ends in: `tp`."
     )
     values: tuple[JsonValue, ...] = Field(min_length=1, max_length=MAX_POINTS, description="In this order.")
 

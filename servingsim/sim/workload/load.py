@@ -47,7 +47,15 @@ def workload_of(spec: WorkloadSpec) -> Workload:
     """
     if spec.path is None:
         return drawn(spec)
-    workload = read_workload(Path(spec.path), name=spec.format, limit=spec.requests)
+    return arranged(read_workload(Path(spec.path), name=spec.format, limit=spec.requests), spec)
+
+
+def arranged(workload: Workload, spec: WorkloadSpec) -> Workload:
+    """A file's requests with the arrivals that a spec asks for.
+
+    Raises:
+        ServingSimError: All arrive at once and are to be stretched.
+    """
     if spec.arrivals.kind is not None:
         return replace(
             workload,

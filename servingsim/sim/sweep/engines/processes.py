@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from servingsim.errors import ServingSimError
@@ -31,12 +32,10 @@ def outcomes(points: Sequence[Point], bench: Bench, workers: int) -> Generator[O
     context = multiprocessing.get_context("spawn")  # a fork would copy compiled code and open files mid-use
     pool = ProcessPoolExecutor(min(workers, max(len(points) - 1, 1)), mp_context=context)
     try:
-        running = {
-            pool.submit(run_point, point, bench) for point, _ in zip(left, range(2 * workers), strict=False)
-        }
+        running = {pool.submit(run_point, point, bench) for point in islice(left, 2 * workers)}
         while running:
             done, running = wait(running, return_when=FIRST_COMPLETED)
-            running |= {pool.submit(run_point, point, bench) for point, _ in zip(left, done, strict=False)}
+            running |= {pool.submit(run_point, point, bench) for point in islice(left, len(done))}
             yield from map(_result, done)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

@@ -1,7 +1,8 @@
-"""On a Ray cluster, or on a local one where none is running; the packages and files that the bench names are there too."""
+"""On a Ray cluster whose machines have this package and the files that the bench names, or on a local one."""
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from servingsim.errors import ServingSimError
@@ -34,10 +35,10 @@ def outcomes(points: Sequence[Point], bench: Bench, workers: int) -> Generator[O
         )  # RAY_ADDRESS, or a cluster that runs here, or a new one on this machine
     remote, shared = ray.remote(num_cpus=1)(run_point), ray.put(bench)
     left = iter(points)
-    running = [remote.remote(point, shared) for point, _ in zip(left, range(workers), strict=False)]
+    running = [remote.remote(point, shared) for point in islice(left, workers)]
     while running:
         done, running = ray.wait(running)
-        running += [remote.remote(point, shared) for point, _ in zip(left, done, strict=False)]
+        running += [remote.remote(point, shared) for point in islice(left, len(done))]
         try:
             yield from ray.get(done)
         except ray.exceptions.RayError as error:
