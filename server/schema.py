@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 Schema = dict[str, Any]
 
-RESULT_BYTES = 280
-SKILL_RESULT_BYTES = 900
+RESULT_BYTES = 240
+SKILL_RESULT_BYTES = 820
 """What the short form of a result may take in the published output schema."""
 
 REPORT_HEAD = ("status", "summary", "criteria")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from skills.watch import Watch
 
 MAX_TOOLS = 14
-"""Agents choose badly among more; two places are kept for simulate and sweep."""
+"""Agents choose badly among more."""
 
 
 @dataclass(frozen=True)

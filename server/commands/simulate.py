@@ -25,7 +25,8 @@ EXAMPLES = """\b
 Examples:
   servingsim simulate llama-3.1-8b --device "NVIDIA H100 80GB HBM3" --rate 8 --input-tokens 1024:0.6 --output-tokens 200
   servingsim simulate llama-3.1-8b --device "NVIDIA H100 80GB HBM3" --replicas 8 --workload trace.csv --out build/run
-  servingsim simulate llama-3.1-8b --device "NVIDIA H100 80GB HBM3" --replicas 4 --decode-replicas 4 --workload trace.jsonl
+  servingsim simulate llama-3.1-8b --device "NVIDIA H100 80GB HBM3" --replicas 4 --decode-replicas 4 \\
+    --workload trace.jsonl --prefix-caching
   servingsim simulate --deployment served.json --workload traffic.json --set pools.0.scheduler.watermark=0.01
 
 A length is MEAN tokens, or MEAN:SIGMA of a log-normal. TPOT is (latency - TTFT) / (output tokens - 1). Exit codes: 0
@@ -39,35 +40,86 @@ ROUTER_NAMES = ("round_robin", "least_outstanding", "least_kv", "prefix_affine")
 def serving_options(command: F) -> F:
     """Options that say what is served and under which traffic, for every command that simulates."""
     options = (
-        click.option("--device", help="Device key of the store, of every pool."),
+        click.option(
+            "--device", help="Device key of the store, of every pool, or `cpu` or `cuda` for the one at hand."
+        ),
+        click.option(
+            "--threads", type=click.IntRange(1), help="Threads of the CPU at hand; part of its device key."
+        ),
         click.option("--stack", help="Serving stack: a file of archs/stacks.  [default: vllm]"),
-        click.option("--stack-version", help="Version whose imported rows are used, where there are several."),
+        click.option(
+            "--stack-version", help="Version whose imported rows are used, where there are several."
+        ),
         click.option("--tp", type=click.IntRange(1), help="Tensor-parallel ranks of a replica."),
         click.option("--pp", type=click.IntRange(1), help="Pipeline stages of a replica."),
         click.option("--ep", type=click.IntRange(1), help="Ranks that share the experts."),
-        click.option("--replicas", type=click.IntRange(1), help="Copies of the model; with --decode-replicas those that prefill."),
-        click.option("--decode-replicas", type=click.IntRange(1), help="Copies that only decode: prefill and decode apart."),
-        click.option("--policy", type=click.Choice(POLICY_NAMES), help="How iterations are formed.  [default: vllm]"),
+        click.option(
+            "--replicas",
+            type=click.IntRange(1),
+            help="Copies of the model; with --decode-replicas those that prefill.",
+        ),
+        click.option(
+            "--decode-replicas",
+            type=click.IntRange(1),
+            help="Copies that only decode: prefill and decode apart.",
+        ),
+        click.option(
+            "--policy", type=click.Choice(POLICY_NAMES), help="How iterations are formed.  [default: vllm]"
+        ),
         click.option("--router", type=click.Choice(ROUTER_NAMES), help="Which replica gets a request."),
-        click.option("--max-num-tokens", type=click.IntRange(1), help="New tokens of an iteration.  [default: 2048]"),
-        click.option("--max-num-seqs", type=click.IntRange(1), help="Requests that run at once.  [default: 256]"),
-        click.option("--max-model-len", type=click.IntRange(2), help="Longest request; default: the model's."),
+        click.option(
+            "--max-num-tokens", type=click.IntRange(1), help="New tokens of an iteration.  [default: 2048]"
+        ),
+        click.option(
+            "--max-num-seqs", type=click.IntRange(1), help="Requests that run at once.  [default: 256]"
+        ),
+        click.option(
+            "--max-model-len", type=click.IntRange(2), help="Longest request; default: the model's."
+        ),
         click.option("--prefix-caching", is_flag=True, default=None, help="Reuse KV blocks by content."),
         click.option("--dtype", type=click.Choice(get_args(Dtype)), help="In place of the config's."),
         click.option("--kv-dtype", type=click.Choice(get_args(Dtype)), help="Of the KV cache."),
-        click.option("--on-missing", type=click.Choice(get_args(OnMissing)), help="Where no row answers.  [default: estimate-all]"),
-        click.option("--deployment", type=click.Path(exists=True, path_type=Path), help="JSON with fields of a deployment, below the flags."),
-        click.option("--workload", type=click.Path(exists=True, path_type=Path), help="A file of requests, or JSON with fields of a workload."),
+        click.option(
+            "--on-missing",
+            type=click.Choice(get_args(OnMissing)),
+            help="Where no row answers.  [default: estimate-all]",
+        ),
+        click.option(
+            "--deployment",
+            type=click.Path(exists=True, path_type=Path),
+            help="JSON with fields of a deployment, below the flags.",
+        ),
+        click.option(
+            "--workload",
+            type=click.Path(exists=True, path_type=Path),
+            help="A file of requests, or JSON with fields of a workload.",
+        ),
         click.option("--rate", type=float, help="Mean requests a second; stretches the arrivals of a file."),
-        click.option("--users", type=click.IntRange(1), help="Closed loop: each sends its next request when its last is done."),
-        click.option("--arrivals", type=click.Choice(["poisson", "gamma", "constant", "burst"]), help="How requests come.  [default: poisson]"),
+        click.option(
+            "--users",
+            type=click.IntRange(1),
+            help="Closed loop: each sends its next request when its last is done.",
+        ),
+        click.option(
+            "--arrivals",
+            type=click.Choice(["poisson", "gamma", "constant", "burst"]),
+            help="How requests come.  [default: poisson]",
+        ),
         click.option("--input-tokens", metavar="MEAN[:SIGMA]", help="Prompt lengths."),
         click.option("--output-tokens", metavar="MEAN[:SIGMA]", help="Output lengths."),
-        click.option("--requests", type=click.IntRange(1), help="Requests; of a file the first ones.  [default: 1000]"),
+        click.option(
+            "--requests", type=click.IntRange(1), help="Requests; of a file the first ones.  [default: 1000]"
+        ),
         click.option("--seed", type=click.IntRange(0), help="Of everything that is drawn.  [default: 0]"),
-        click.option("--set", "fields", multiple=True, metavar="FIELD=VALUE", help="Any other field, as pools.0.host.eager_ms=4 or workload.arrivals.cv=3."),
+        click.option(
+            "--set",
+            "fields",
+            multiple=True,
+            metavar="FIELD=VALUE",
+            help="Any other field, as pools.0.host.eager_ms=4 or workload.arrivals.cv=3.",
+        ),
         click.option("--db", metavar="PATH", help="The store; default $SERVINGSIM_DB or ./servingsim.db."),
-    )  # fmt: skip
+    )
     for option in reversed(options):
         command = option(command)
     return command

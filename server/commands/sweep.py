@@ -22,7 +22,8 @@ Examples:
   servingsim sweep llama-3.1-8b --device "NVIDIA H100 80GB HBM3" --vary tp=1,2,4 --vary max_num_seqs=64,256 \\
     --rate 8 --input-tokens 1024 --output-tokens 200
   servingsim sweep llama-3.1-8b --device "NVIDIA H100 80GB HBM3" --vary tp=1,2,4 --search rate \\
-    --limit "ttft_ms.p90 <= 500" --limit "tpot_ms.p90 <= 20" --rate 1 --input-tokens 1024 --output-tokens 200 --out build/sweep
+    --limit "ttft_ms.p90 <= 500" --limit "tpot_ms.p90 <= 20" --rate 1 --input-tokens 1024 --output-tokens 200 \\
+    --out build/sweep
 
 With --out a sweep that was broken off goes on where it stopped. Exit codes: 0 done, 1 no point keeps the limits, 2
 refused, 130 interrupted.
@@ -55,7 +56,7 @@ refused, 130 interrupted.
 )
 @json_flag
 @click.pass_context
-def sweep(
+def sweep(  # noqa: PLR0913 - one parameter an option
     ctx: click.Context,
     /,
     *,
@@ -73,7 +74,7 @@ def sweep(
     as_json: bool,
     **flags: Any,  # noqa: ANN401 - fields of a deployment and a workload, checked there and by click
 ) -> None:
-    """Simulate MODEL at every point of a grid or a list, or search each point for the highest rate that keeps limits."""
+    """Simulate MODEL at every point of a grid or a list, or search each for the highest rate that keeps limits."""
     from server.serving.bench import StoreBench  # noqa: PLC0415 - a help text needs none of this
     from server.serving.request import asked  # noqa: PLC0415
     from server.serving.sweep_view import show, watching, written  # noqa: PLC0415

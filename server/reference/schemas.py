@@ -15,6 +15,7 @@ from server.batch_text import BatchFile
 from server.demo.report import DemoReport
 from server.reference import answers
 from servingsim.sim.report import MissingRows, PredictReport
+from servingsim.sim.results.report import ServingReport
 from servingsim.timing.registry import kernels
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ ANSWERS: dict[str, type[BaseModel]] = {
     "profiling_list": answers.ListAnswer,
     "profiling_query": answers.QueryAnswer,
     "profiling_run": MeasureReport,
+    "simulate": ServingReport,
 }
 """Answers by the command that gives them."""
 

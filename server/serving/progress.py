@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 def watching() -> Iterator[Callable[[Progress], None]]:
     """A line that follows the run: requests done, simulated time, iterations; nothing where stderr is no terminal."""
     from rich.console import Console  # noqa: PLC0415 - only where something is shown
-    from rich.progress import BarColumn, Progress as Bar, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+    from rich.progress import Progress as Bar  # noqa: PLC0415
 
     columns = (
         TextColumn("{task.description}"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from server.measuring import local_device
 from server.serving.fields import from_file, from_texts, laid_over
 from servingsim.errors import ServingSimError
 from servingsim.sim.serving.deployment import Deployment
@@ -42,6 +43,8 @@ def asked(
         ServingSimError: What does not parse, with the field and its limits.
     """
     given = {name: value for name, value in flags.items() if value is not None and value is not False}
+    if given.get("device") in {"cpu", "cuda"}:
+        given["device"] = local_device(given["device"], given.get("threads")).name
     own = [text for text in fields if not text.startswith("workload.")]
     traffic = [text.removeprefix("workload.") for text in fields if text.startswith("workload.")]
     served = laid_over(from_file(deployment), deployment_fields(given, base=deployment is not None))

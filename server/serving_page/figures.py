@@ -43,6 +43,11 @@ def plain(value: float) -> str:
     return f"{value:.3g}"
 
 
+def counted(devices: int) -> str:
+    """`1 device`, `8 devices`."""
+    return "1 device" if devices == 1 else f"{devices} devices"
+
+
 def headline(report: ServingReport) -> list[tuple[str, str]]:
     """The figures that one looks for first: name and value."""
     latency, throughput, load = report.latency, report.throughput, report.load

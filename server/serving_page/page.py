@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from server.serving_page.figures import (
     PARTS,
+    counted,
     facts,
     goodput_text,
     headline,
@@ -40,7 +41,7 @@ MEANING = {
 
 def html_page(report: ServingReport) -> str:
     """The whole page."""
-    title = f"{report.model} on {report.devices} devices"
+    title = f"{report.model} on {counted(report.devices)}"
     head = el(
         "head",
         el("meta", charset="utf-8"),

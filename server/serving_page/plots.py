@@ -19,11 +19,12 @@ TICKS = 5
 
 @dataclass(frozen=True)
 class Curve:
-    """A named line: equally many x and y."""
+    """A named line, or with `dots` points that say their name: equally many x, y and dots."""
 
     name: str
     x: Sequence[float]
     y: Sequence[float]
+    dots: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,18 @@ def _axes(across: _Scale, up: _Scale) -> list[Html]:
 
 
 def _curve(curve: Curve, colour: str, across: _Scale, up: _Scale, *, filled: bool) -> list[Html]:
+    if curve.dots:
+        return [
+            el(
+                "circle",
+                el("title", dot),
+                cx=f"{across.place(x):.1f}",
+                cy=f"{up.place(y):.1f}",
+                r=4,
+                style=f"fill:var(--s-{colour})",
+            )
+            for x, y, dot in zip(curve.x, curve.y, curve.dots, strict=True)
+        ]
     points = [f"{across.place(x):.1f},{up.place(y):.1f}" for x, y in zip(curve.x, curve.y, strict=True)]
     path = f"M{' L'.join(points)}"
     line = el("path", d=path, class_="curve", style=f"stroke:var(--s-{colour})")

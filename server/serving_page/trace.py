@@ -2,8 +2,10 @@
 
 Format: "Trace Event Format" of the Chromium project, JSON object form: complete events (`ph` X) on one thread must not
 overlap, so that each iteration under way of a pipeline has a lane of its own; counters are `ph` C; the phases of a
-request are async events (`ph` b and e) with the request's number as `id`. Times (`ts`, `dur`) are microseconds; they
-are rounded to nanoseconds at their ends, so that what followed without a gap still does.
+request are async events (`ph` b and e) with the request's number as `id`. What else Perfetto's importer does (its
+`json_trace_parser_impl.cc` and `json_utils.cc`) decides the rest: fractions of a microsecond are cut off after a
+multiplication, so times (`ts`, `dur`) are whole microseconds, rounded at both ends, and what followed without a gap
+still does; threads are one number space with processes, so that theirs begin beyond; `displayTimeUnit` is left out.
 """
 
 from __future__ import annotations
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 REQUESTS_PID = 1
 POOL_PID = 10
 """Process of the first pool; the others follow."""
+FIRST_TID = 1001
+"""Thread of the first replica: no number that a process has."""
 MOST_ITERATIONS, MOST_REQUESTS = 100_000, 5_000
 COUNTERS = (("running", LOG_RUNNING), ("waiting", LOG_WAITING), ("KV blocks", LOG_KV_BLOCKS))
 PHASES = (
@@ -85,7 +89,7 @@ class TraceFile:
             raise ServingSimError(
                 f"cannot be written: {error.strerror}", code="E_PATH", path=str(self._path)
             ) from error
-        self._file.write('{"displayTimeUnit":"ms","traceEvents":[\n')
+        self._file.write('{"traceEvents":[\n')
         self._file.write(",\n".join(map(_text, self._workers.names())))
         return self
 
@@ -137,17 +141,17 @@ class _Workers:
     def __init__(self, deployment: Deployment) -> None:
         self._pools = deployment.pools
         self._pid = [POOL_PID + index for index, pool in enumerate(self._pools) for _ in range(pool.replicas)]
-        self._free_ns = [[0] * pool.pp for pool in self._pools for _ in range(pool.replicas)]
-        lanes = [len(free) for free in self._free_ns]
+        self._free_us = [[0] * pool.pp for pool in self._pools for _ in range(pool.replicas)]
+        lanes = [len(free) for free in self._free_us]
         self._first_lane: list[int] = [sum(lanes[:worker]) for worker in range(len(lanes))]
         self._shown: dict[tuple[int, str], int] = {}
 
     def names(self) -> Iterator[Mapping[str, object]]:
         """What the processes and threads are called."""
-        yield _named("process_name", REQUESTS_PID, 0, "requests")
+        yield _named("process_name", REQUESTS_PID, REQUESTS_PID, "requests")
         worker = 0
         for index, pool in enumerate(self._pools):
-            yield _named("process_name", POOL_PID + index, 0, f"{pool.name}: {pool.device}")
+            yield _named("process_name", POOL_PID + index, POOL_PID + index, f"{pool.name}: {pool.device}")
             for replica in range(pool.replicas):
                 for lane in range(pool.pp):
                     name = f"replica {replica}" + (f" lane {lane}" if pool.pp > 1 else "")
@@ -157,17 +161,17 @@ class _Workers:
     def iteration(self, row: FloatArray) -> Iterator[Mapping[str, object]]:
         """One iteration, and the counters that it changed."""
         worker = int(row[LOG_WORKER])
-        begin_ns, end_ns = _ns(row[LOG_BEGIN_MS]), _ns(row[LOG_END_MS])
-        lanes = self._free_ns[worker]
-        lane = next((each for each, free_ns in enumerate(lanes) if free_ns <= begin_ns), 0)
-        lanes[lane] = end_ns
+        begin_us, end_us = _us(row[LOG_BEGIN_MS]), _us(row[LOG_END_MS])
+        lanes = self._free_us[worker]
+        lane = next((each for each, free_us in enumerate(lanes) if free_us <= begin_us), 0)
+        lanes[lane] = end_us
         prefills, requests = int(row[LOG_PREFILLS]), int(row[LOG_REQUESTS])
         yield {
             "ph": "X",
             "pid": self._pid[worker],
             "tid": self._tid(worker, lane),
-            "ts": begin_ns / 1e3,
-            "dur": (end_ns - begin_ns) / 1e3,
+            "ts": begin_us,
+            "dur": end_us - begin_us,
             "name": _kind(prefills, requests - prefills),
             "cat": "iteration",
             "args": {
@@ -183,13 +187,14 @@ class _Workers:
                 yield {
                     "ph": "C",
                     "pid": self._pid[worker],
-                    "ts": begin_ns / 1e3,
-                    "name": f"{name}, replica {self._replica(worker)}",
-                    "args": {"value": value},
+                    "tid": self._pid[worker],
+                    "ts": begin_us,
+                    "name": f"replica {self._replica(worker)}",
+                    "args": {name: value},
                 }
 
     def _tid(self, worker: int, lane: int) -> int:
-        return 1 + self._first_lane[worker] + lane
+        return FIRST_TID + self._first_lane[worker] + lane
 
     def _replica(self, worker: int) -> int:
         return worker - self._pid.index(self._pid[worker])
@@ -208,11 +213,11 @@ def _requests(simulated: Simulated, window: TraceWindow, until_ms: float) -> Ite
                 yield {
                     "ph": ph,
                     "pid": REQUESTS_PID,
-                    "tid": 0,
+                    "tid": REQUESTS_PID,
                     "id": request,
                     "cat": "request",
                     "name": name,
-                    "ts": _ns(times_ms[request, column]) / 1e3,
+                    "ts": _us(times_ms[request, column]),
                     "args": said if ph == "b" else {},
                 }
 
@@ -226,8 +231,8 @@ def _named(what: str, pid: int, tid: int, name: str) -> Mapping[str, object]:
     return {"ph": "M", "pid": pid, "tid": tid, "name": what, "args": {"name": name}}
 
 
-def _ns(time_ms: float) -> int:
-    return round(float(time_ms) * 1e6)
+def _us(time_ms: float) -> int:
+    return round(float(time_ms) * 1e3)
 
 
 def _text(value: object) -> str:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from server.serving_page.figures import (
     PARTS,
+    counted,
     facts,
     goodput_text,
     headline,
@@ -59,7 +60,7 @@ def view(report: ServingReport) -> RenderableType:
 def _parts(report: ServingReport) -> Iterator[RenderableType]:
     yield Text.assemble(
         (shown(report.model), "bold"),
-        shown(f" on {report.devices} devices, stack {report.stack}  "),
+        shown(f" on {counted(report.devices)}, stack {report.stack}  "),
         (report.load.verdict, VERDICTS.get(report.load.verdict, "")),
     )
     yield Text(", ".join(f"{name} {value}" for name, value in headline(report)))

@@ -88,10 +88,10 @@ TOOL = Tool(
     name="simulate",
     title="Simulate serving",
     description=(
-        "Simulates a deployment under traffic, every scheduler iteration priced from measured kernels: TTFT, TPOT, ITL, "
-        "throughput, goodput, margin to saturation, and where the time of the devices goes. Says what each figure rests "
-        "on and what is not modelled. Host time is 0 unless fields give it. Use predict for one iteration, sweep for "
-        "many deployments or loads. Example: "
+        "Simulates a deployment under traffic, every scheduler iteration priced from measured kernels: TTFT, TPOT, "
+        "ITL, throughput, goodput, margin to saturation, and where the time of the devices goes. Says what each figure "
+        "rests on and what is not modelled. Host time is 0 unless fields give it. Use predict for one iteration, "
+        "sweep for many deployments or loads. Example: "
         '{"model": "llama-3.1-8b", "device": "NVIDIA H100 80GB HBM3", "rate": 8, "input_tokens": "1024:0.6", '
         '"output_tokens": "200"}'
     ),

@@ -51,6 +51,8 @@ def test_inv_1_a_leaf_minted_while_evaluating(bench: Bench) -> None:
     assert "leaves after eval" in seen
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_inv_1_a_leaf_for_every_request_that_the_config_allows(bench: Bench) -> None:
     """Fixed at compile, but by the capacity: still one leaf a request."""
     many = "for i in range(self.proj.config.max_m // 64)"
@@ -69,6 +71,8 @@ def test_inv_2_slots_filled_in_another_order(bench: Bench) -> None:
     assert "pushed norm_proj.proj, norm_proj.norm" in seen
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_inv_2_another_order_behind_forged_names(bench: Bench) -> None:
     """The names are right, the costs are swapped: only pricing each kernel directly shows it."""
     report = bench.edited(("self.norm.name, self.norm,", "self.norm.name, self.OTHER,"), *SWAPPED)
@@ -83,6 +87,8 @@ SWAPPED = (
 )
 
 
+@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "edit",
     [
@@ -99,6 +105,8 @@ def test_aggregate_that_differs_from_what_was_streamed(bench: Bench, edit: tuple
     assert verdict(report, "aggregate")[0] == "fail"
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_kernels_claimed_to_overlap_are_a_question_for_the_user(bench: Bench) -> None:
     """A max hides the faster kernel's time: true only where both really run at once."""
     report = bench.edited((SUM, "return Max(tuple(leaves))"), ("Evaluator, Sum", "Evaluator, Max, Sum"))
@@ -171,6 +179,8 @@ def test_a_slot_input_outside_the_closed_set(bench: Bench) -> None:
     assert "closed set" in seen
 
 
+@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("line", "seen"),
     [
@@ -209,6 +219,8 @@ def test_unit_tests_that_assert_nothing(bench: Bench, body: str) -> None:
     assert verdict(checked, "unit-tests-assert")[0] == "fail"
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_unit_tests_that_would_not_notice_a_broken_helper(bench: Bench) -> None:
     """They assert, but not about what one of the helpers gives."""
     path = bench.scaffolded()[1]

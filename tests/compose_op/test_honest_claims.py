@@ -41,6 +41,8 @@ def test_the_shipped_attention_op_passes_and_is_described(bench: Bench) -> None:
     assert report.tests.exit_code == 0
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_a_scaffold_over_a_workspace_kernel_passes_unmodified(bench: Bench) -> None:
     """Defect: a template that its own checks refuse, or kernels of the workspace that an op cannot reach."""
     before = bench.files
@@ -56,6 +58,8 @@ def test_a_scaffold_over_a_workspace_kernel_passes_unmodified(bench: Bench) -> N
     assert (report.tests.exit_code, report.tests.passed) == (0, 4)
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_repeated_launches_and_widths_survive_the_scaffold(bench: Bench) -> None:
     """Defect: a Scale or a width that is declared and not written, or written and not expected."""
     norms = {"kind": "fused_add_rms_norm", "slot_input": "total_tokens", "width": 8, "launches": 2}
@@ -65,6 +69,8 @@ def test_repeated_launches_and_widths_survive_the_scaffold(bench: Bench) -> None
     assert failing(report) == {}
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_a_scaffold_never_overwrites_unless_asked(bench: Bench) -> None:
     path = bench.scaffolded()[0]
     path.write_text("mine", encoding="utf-8")
@@ -74,6 +80,8 @@ def test_a_scaffold_never_overwrites_unless_asked(bench: Bench) -> None:
     assert bench.norm_proj(mode="scaffold", overwrite=True).status == "pass"
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_a_recheck_sees_the_file_as_it_stands_now(bench: Bench) -> None:
     """Defect: a report that still counts after its op was changed."""
     report = bench.norm_proj(mode="scaffold")

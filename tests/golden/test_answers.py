@@ -27,6 +27,20 @@ EVAL = {
 }
 PREDICT = ["servingsim", "predict", "llama-3.1-8b", "--device", "NVIDIA H100 80GB HBM3", "--db", "rows.db"]
 RUN = ["profiling", "run", "rms_norm", "--backend", "numpy", "--spec", SPEC, "--db", "rows.db", "--json"]
+SIMULATE = [
+    *(
+        "servingsim",
+        "simulate",
+        "llama-3.1-8b",
+        "--device",
+        "NVIDIA H100 80GB HBM3",
+        "--db",
+        "rows.db",
+        "--json",
+    ),
+    *("--rate", "4", "--input-tokens", "100", "--output-tokens", "8", "--requests", "20"),
+    *("--max-num-tokens", "256", "--max-num-seqs", "16", "--max-model-len", "512", "--slo-ttft-ms", "500"),
+]
 COMMANDS: dict[str, list[str]] = {
     "error": ["profiling", "list", "--kind", "singel_gemm", "--json"],
     "kernel_query_eval": ["servingsim", "kernel-query", json.dumps(EVAL)],
@@ -48,6 +62,7 @@ COMMANDS: dict[str, list[str]] = {
     "profiling_list": ["profiling", "list", "--kind", "rms_norm", "--db", "rows.db", "--json"],
     "profiling_query": ["profiling", "query", "single_gemm", "--db", "rows.db", "--json"],
     "profiling_run": RUN,
+    "simulate": SIMULATE,
 }
 """A command for each answer; the figures of `demo` and `bench` are kept beside the README."""
 NEEDS = {"profiling_import": ("pyarrow", "yaml")}

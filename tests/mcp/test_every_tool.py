@@ -27,6 +27,15 @@ WIRE = {
     "mode": "check_handoff",
     "handoff": {"backends": ["torch"], "args": list(ROW), "family": "memory", "smoke": ROW},
 }
+SERVED = {
+    "model": "qwen3-0.6b",
+    "stack": "transformers",
+    "rate": 1.0,
+    "requests": 8,
+    "input_tokens": "16",
+    "output_tokens": "4",
+    "fields": {"pools.0.kv_blocks": 64, "pools.0.scheduler.max_model_len": 64},
+}
 ATOMIC = {
     "family": "norms",
     "name": "plain_norm",
@@ -112,6 +121,11 @@ async def test_every_tool_answers_a_good_call(
             "predict", model="qwen3-0.6b", device="cpu", threads=1, stack="transformers", decode=["8"]
         )
         assert priced["result"]["iteration_ms"] > 0
+        served = SERVED | {"device": priced["result"]["device"]}
+        simulated = await call("simulate", **served)
+        assert simulated["result"]["outcome"]["done"] == 8
+        swept = await call("sweep", base=served, vary={"replicas": [1, 2]})
+        assert len(swept["result"]["outcomes"]) == 2
         split = await call("split_model", config=ONE_LAYER, stack="transformers", without_capture=True)
         assert split["result"]["status"] in {"unverified", "pass"}
         assert (await call("wire_kernel", **WIRE))["result"]["status"] == "fail"

@@ -168,6 +168,6 @@ def _same(sim: Simulation, whole: Happened) -> None:
         (sim.workers.ints, whole.sim.workers.ints),
         (sim.sums, whole.sim.sums),
         (sim.gaps, whole.sim.gaps),
-        (sim.visits.count, whole.sim.visits.count),
+        (sim.visits.counts, whole.sim.visits.counts),
     ):
         assert np.array_equal(mine, its)

@@ -56,7 +56,7 @@ def workers(
         block_tokens=st.sampled_from([1, 2, 4, 8]),
         max_model_len=st.integers(40, LONGEST),
         watermark=st.sampled_from([0.0, 0.0, 0.1]),
-        chunked_prefill=st.sampled_from([True, True, True, False]) if policy != "vllm" else st.just(True),
+        chunked_prefill=st.just(True),
         prefix_caching=st.booleans(),
         long_prefill_tokens=st.sampled_from([0, 0, 7]) if policy == "vllm" else st.just(0),
         draft_tokens=st.sampled_from([0, 0, 3]) if drafts else st.just(0),

@@ -107,15 +107,22 @@ def simulation(world: World, log: LogSettings | None = None) -> Simulation:
 def happened(world: World, *, log_rows: int = LOG_ROWS, most_events: int = END_OF_TIME) -> Happened:
     """Simulate to the end with a log of so many rows, in runs of so many events."""
     sim = simulation(world, LogSettings(log_rows, requests=True))
+    status, iterations = to_the_end(sim, most_events)
+    return Happened(status, tuple(iterations), sim)
+
+
+def to_the_end(sim: Simulation, most_events: int = END_OF_TIME) -> tuple[int, list[Iteration]]:
+    """How it ended, and all iterations out of its log."""
     iterations: list[Iteration] = []
     status = PAUSED
     while status == PAUSED:
         status = run(sim, most_events)
-        iterations += _emptied(sim)
-    return Happened(int(status), tuple(iterations), sim)
+        iterations += emptied(sim)
+    return int(status), iterations
 
 
-def _emptied(sim: Simulation) -> list[Iteration]:
+def emptied(sim: Simulation) -> list[Iteration]:
+    """Take what the log holds."""
     rows, begin = [], 0
     for row in sim.log[: sim.counters[LOGGED]]:
         batch = sim.log_rows[begin : begin + int(row[LOG_REQUESTS])]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
 
@@ -15,7 +15,7 @@ from servingsim.sim.workload.spec import WorkloadSpec
 from servingsim.timing.source import DeviceSpec, MemorySource
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from servingsim.sim.serving.simulate import LogPiece, Simulated
     from servingsim.sim.workload.contract import Workload
@@ -51,15 +51,17 @@ class Serve(Protocol):
     def __call__(
         self,
         workload: Workload | WorkloadSpec,
-        *pools: dict[str, object],
+        *pools: Mapping[str, object],
         on_log: Callable[[LogPiece], None] | None = None,
     ) -> Simulated: ...
 
 
-def pool(**fields: object) -> Pool:
+SCHEDULER = {"max_num_tokens": 256, "max_num_seqs": 16, "max_model_len": 512}
+
+
+def pool(**fields: Any) -> Pool:  # noqa: ANN401 - fields of a pool, checked there
     """A small pool."""
-    scheduler = {"max_num_tokens": 256, "max_num_seqs": 16, "max_model_len": 512}
-    scheduler |= fields.pop("scheduler", {})  # type: ignore[arg-type]
+    scheduler = SCHEDULER | fields.pop("scheduler", {})
     return Pool.model_validate(
         {"device": KNOWN, "kv_blocks": 512, "scheduler": Scheduler.model_validate(scheduler)} | fields
     )
@@ -72,12 +74,12 @@ def serve() -> Serve:
 
     def served(
         workload: Workload | WorkloadSpec,
-        *pools: dict[str, object],
+        *pools: Mapping[str, object],
         on_log: Callable[[LogPiece], None] | None = None,
     ) -> Simulated:
         if isinstance(workload, WorkloadSpec):
             workload = workload_of(workload)
-        deployment = Deployment(model="made-up", pools=tuple(pool(**each) for each in pools or ({},)))
+        deployment = Deployment(model="made-up", pools=tuple(pool(**dict(each)) for each in pools or ({},)))
         models = [facts] * len(deployment.pools)
         return simulate(deployment, workload, models, SOURCE, on_log=on_log, log_requests=on_log is not None)
 

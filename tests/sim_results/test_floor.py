@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.sim_results.conftest import Serve
 
 
-def test_floor_is_the_sum_over_iterations(serve: Serve, busy: Workload):
+def test_floor_is_the_sum_over_iterations(serve: Serve, busy: Workload) -> None:
     """Defect: a part that is left out or counted twice when the loop's counts are put together."""
     pieces: list[LogPiece] = []
     simulated = serve(busy, {"replicas": 2}, on_log=pieces.append)
@@ -32,7 +32,7 @@ def test_floor_is_the_sum_over_iterations(serve: Serve, busy: Workload):
     assert floor.formed_ms >= each_alone * 0.998
 
 
-def test_no_schedule_reads_less_than_the_weights_once(serve: Serve, alone: Workload):
+def test_no_schedule_reads_less_than_the_weights_once(serve: Serve, alone: Workload) -> None:
     """Defect: a floor of one request that forgets the model itself."""
     simulated = serve(alone)
     pool = simulated.pools[0]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tests.sim_results.conftest import Serve
 
 
-def test_latencies_are_those_of_the_logged_iterations(serve: Serve, busy: Workload):
+def test_latencies_are_those_of_the_logged_iterations(serve: Serve, busy: Workload) -> None:
     """Defect: TPOT over all tokens instead of those after the first; a wrong column; a gap in the wrong bin."""
     pieces: list[LogPiece] = []
     simulated = serve(busy, {"replicas": 2}, on_log=pieces.append)
@@ -39,7 +39,7 @@ def test_latencies_are_those_of_the_logged_iterations(serve: Serve, busy: Worklo
     assert report.latency.itl_ms.mean == pytest.approx(float(gaps.mean()), rel=0.012)
 
 
-def test_gap_bins_are_read_where_the_loop_counts_them():
+def test_gap_bins_are_read_where_the_loop_counts_them() -> None:
     """Defect: percentiles of ITL that are off by a bin or an octave."""
     from servingsim.sim.loop.iteration import gap_bin  # noqa: PLC0415 - compiled on import
 
@@ -48,7 +48,7 @@ def test_gap_bins_are_read_where_the_loop_counts_them():
     assert [found(float(each)) for each in middles] == list(range(len(middles)))
 
 
-def test_weighted_percentiles_are_those_of_the_values_written_out():
+def test_weighted_percentiles_are_those_of_the_values_written_out() -> None:
     """Defect: an off-by-one between a bin's count and its place."""
     rng = np.random.default_rng(7)
     values, counts = np.sort(rng.uniform(0, 9, 40)), rng.integers(0, 5, 40)
@@ -61,11 +61,15 @@ def test_weighted_percentiles_are_those_of_the_values_written_out():
     assert weighted_spread(values, counts * 0) is None
 
 
-def test_goodput_counts_requests_that_keep_every_limit_and_no_rejected_one(serve: Serve):
+def test_goodput_counts_requests_that_keep_every_limit_and_no_rejected_one(serve: Serve) -> None:
     """Defect: a rejected request, without a latency, that passes as one within the limits."""
     longer_than_the_model = 600
     workload = plain_workload(
-        "mixed", "", np.array([0.0, 0.0, 9e4]), np.array([50, longer_than_the_model, 50]), np.array([1, 5, 20])
+        "mixed",
+        "",
+        np.array([0.0, 0.0, 9e4]),
+        np.array([50, longer_than_the_model, 50]),
+        np.array([1, 5, 20]),
     )
     simulated = serve(workload)
     loose = results_of(simulated, slo=Slo(ttft_ms=1e9), check_tables=False)
@@ -79,7 +83,7 @@ def test_goodput_counts_requests_that_keep_every_limit_and_no_rejected_one(serve
     assert results_of(simulated, check_tables=False).goodput is None
 
 
-def test_a_run_in_which_nothing_was_served_is_reported(serve: Serve):
+def test_a_run_in_which_nothing_was_served_is_reported(serve: Serve) -> None:
     """Defect: a division by no time or no request, or NaN in the JSON."""
     workload = plain_workload("too long", "", np.zeros(2), np.array([900, 900]), np.array([5, 5]))
     report = results_of(serve(workload), slo=Slo(ttft_ms=1.0))
@@ -90,14 +94,14 @@ def test_a_run_in_which_nothing_was_served_is_reported(serve: Serve):
     assert ServingReport.model_validate_json(report.model_dump_json()) == report
 
 
-def test_equal_runs_give_equal_reports(serve: Serve, busy: Workload):
+def test_equal_runs_give_equal_reports(serve: Serve, busy: Workload) -> None:
     """Defect: an order of a set, or a clock, in what is compared between runs."""
     first, second = (results_of(serve(busy, {"replicas": 2})) for _ in range(2))
     assert first.model_copy(update={"run": second.run}) == second
     assert ServingReport.model_validate_json(first.model_dump_json()) == first
 
 
-def test_series_hold_all_tokens_and_all_waiting(serve: Serve, busy: Workload):
+def test_series_hold_all_tokens_and_all_waiting(serve: Serve, busy: Workload) -> None:
     """Defect: a bin that loses what lies at its edge. Requests in the system times time is latency summed (Little)."""
     report = results_of(serve(busy), check_tables=False)
     series, latency = report.series, report.latency
@@ -111,7 +115,7 @@ def test_series_hold_all_tokens_and_all_waiting(serve: Serve, busy: Workload):
     assert sum(series.running) * series.bin_s == pytest.approx(summed_s - waited_s, rel=2e-3)
 
 
-def test_prefix_hits_are_a_share_of_prompt_tokens(serve: Serve):
+def test_prefix_hits_are_a_share_of_prompt_tokens(serve: Serve) -> None:
     """Defect: hits over computed tokens, or of requests: equal prompts one after another hit all but the first."""
     spec = WorkloadSpec.model_validate(
         {

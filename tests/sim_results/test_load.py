@@ -25,7 +25,7 @@ POOLS: dict[str, tuple[dict[str, Any], ...]] = {
 
 
 @pytest.mark.parametrize("pools", POOLS.values(), ids=POOLS)
-def test_a_flood_is_served_at_the_estimated_capacity(serve: Serve, pools: tuple[dict[str, Any], ...]):
+def test_a_flood_is_served_at_the_estimated_capacity(serve: Serve, pools: tuple[dict[str, Any], ...]) -> None:
     """Defect: a margin to saturation that nothing in the loop agrees with."""
     report = results_of(serve(_traffic(rate=1e5), *pools), check_tables=False)
     assert report.load.capacity_per_s is not None
@@ -33,7 +33,7 @@ def test_a_flood_is_served_at_the_estimated_capacity(serve: Serve, pools: tuple[
     assert report.load.verdict == "saturated"
 
 
-def test_capacity_of_a_pipeline_is_one_without_bubbles_and_says_so(serve: Serve):
+def test_capacity_of_a_pipeline_is_one_without_bubbles_and_says_so(serve: Serve) -> None:
     """Defect: an ideal pipeline's figure given as what this one serves."""
     report = results_of(serve(_traffic(rate=1e5), {"pp": 5}), check_tables=False)
     assert report.load.capacity_per_s is not None
@@ -42,7 +42,7 @@ def test_capacity_of_a_pipeline_is_one_without_bubbles_and_says_so(serve: Serve)
     assert report.time.idle > 0.1
 
 
-def test_verdict_follows_the_traffic(serve: Serve):
+def test_verdict_follows_the_traffic(serve: Serve) -> None:
     """Defect: a saturated deployment called healthy because its replicas are no busier than before."""
     flooded = results_of(serve(_traffic(rate=1e5)), check_tables=False)
     capacity = flooded.load.capacity_per_s
@@ -55,7 +55,7 @@ def test_verdict_follows_the_traffic(serve: Serve):
     assert over.load.verdict == "saturated"
 
 
-def test_speculation_is_not_estimated_and_says_so(serve: Serve):
+def test_speculation_is_not_estimated_and_says_so(serve: Serve) -> None:
     """Defect: a capacity without the accepted tokens, given as if it had them."""
     pools = {"scheduler": {"draft_tokens": 2, "acceptance": 0.5}}
     report: ServingReport = results_of(serve(_traffic(rate=5), pools), check_tables=False)
@@ -64,7 +64,7 @@ def test_speculation_is_not_estimated_and_says_so(serve: Serve):
     assert "speculative" in report.load.limited_by
 
 
-def test_one_moment_of_arrival_has_no_rate_and_no_growth(serve: Serve):
+def test_one_moment_of_arrival_has_no_rate_and_no_growth(serve: Serve) -> None:
     """Defect: a division by a span of nothing."""
     burst = plain_workload("burst", "", np.zeros(5), np.full(5, 40), np.full(5, 3))
     load = results_of(serve(burst), check_tables=False).load

@@ -32,7 +32,7 @@ DEPLOYMENTS = {
 @pytest.mark.parametrize("pools", DEPLOYMENTS.values(), ids=DEPLOYMENTS)
 def test_parts_are_none_below_nothing_and_add_up_to_all_time(
     serve: Serve, busy: Workload, pools: tuple[dict[str, object], ...]
-):
+) -> None:
     """Defect: time that is counted twice, or in no part."""
     report = results_of(serve(busy, *pools), check_tables=False)
     for split in (report.time, *(pool.time for pool in report.pools)):
@@ -41,7 +41,7 @@ def test_parts_are_none_below_nothing_and_add_up_to_all_time(
         assert min(shares) >= -1e-12
 
 
-def test_idle_is_the_span_without_work(serve: Serve):
+def test_idle_is_the_span_without_work(serve: Serve) -> None:
     """Defect: waiting for traffic that is blamed on batching or on imbalance."""
     late = plain_workload("late", "", np.array([0.0, 60_000.0]), np.array([100, 100]), np.array([4, 4]))
     report = results_of(serve(late), check_tables=False)
@@ -50,14 +50,14 @@ def test_idle_is_the_span_without_work(serve: Serve):
     assert report.time.imbalance == 0
 
 
-def test_a_replica_without_a_request_is_imbalance(serve: Serve, alone: Workload):
+def test_a_replica_without_a_request_is_imbalance(serve: Serve, alone: Workload) -> None:
     """Defect: the skew of a router reported as idle hardware."""
     split = _split(serve(alone, {"replicas": 4}))
     assert split.imbalance == pytest.approx(0.75)
     assert split.idle == pytest.approx(0, abs=1e-9)
 
 
-def test_stages_of_unequal_size_are_imbalance(serve: Serve, alone: Workload):
+def test_stages_of_unequal_size_are_imbalance(serve: Serve, alone: Workload) -> None:
     """Defect: five layers on two stages priced as two and a half each: the larger one holds three."""
     even, uneven = _split(serve(alone, {"pp": 5})), _split(serve(alone, {"pp": 2}))
     assert even.imbalance == pytest.approx(0, abs=1e-9)
@@ -65,7 +65,7 @@ def test_stages_of_unequal_size_are_imbalance(serve: Serve, alone: Workload):
     assert uneven.imbalance == pytest.approx(kernels * (3 / 2.5 - 1))
 
 
-def test_collectives_are_communication(serve: Serve, alone: Workload):
+def test_collectives_are_communication(serve: Serve, alone: Workload) -> None:
     """Defect: all-reduces counted as slow compute kernels."""
     whole = serve(alone, {"tp": 2})
     report = results_of(whole, check_tables=False)
@@ -75,7 +75,7 @@ def test_collectives_are_communication(serve: Serve, alone: Workload):
     assert _split(serve(alone)).communication == 0
 
 
-def test_host_time_is_neither_kernels_nor_idle(serve: Serve, alone: Workload):
+def test_host_time_is_neither_kernels_nor_idle(serve: Serve, alone: Workload) -> None:
     """Defect: host time that vanishes into the kernels' share."""
     eager, graph = 7.0, 3.0
     simulated = serve(alone, {"host": {"graph_ms": graph, "eager_ms": eager}})
@@ -84,7 +84,7 @@ def test_host_time_is_neither_kernels_nor_idle(serve: Serve, alone: Workload):
     assert report.time.host == pytest.approx(host_ms / (report.outcome.span_s * 1e3))
 
 
-def test_unknown_peaks_leave_kernels_undivided(serve: Serve, alone: Workload):
+def test_unknown_peaks_leave_kernels_undivided(serve: Serve, alone: Workload) -> None:
     """Defect: a device without peaks reported as perfectly efficient."""
     report = results_of(serve(alone, {"device": UNKNOWN}), check_tables=False)
     assert report.time.undivided == pytest.approx(report.pools[0].busy)
@@ -92,7 +92,7 @@ def test_unknown_peaks_leave_kernels_undivided(serve: Serve, alone: Workload):
     assert report.pools[0].mfu is None
 
 
-def test_weights_that_are_read_again_are_batching(serve: Serve):
+def test_weights_that_are_read_again_are_batching(serve: Serve) -> None:
     """Defect: small batches blamed on kernels. Sixteen at once read the weights as often as one does."""
     steps = 40
     one = plain_workload("one", "", np.zeros(1), np.array([8]), np.array([steps]))

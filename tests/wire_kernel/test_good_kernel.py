@@ -56,6 +56,8 @@ def test_the_worked_example_passes_every_criterion(done: tuple[Desk, WireReport]
     assert report.feasible_count == 13
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_a_true_report_holds_when_it_is_looked_at_again(done: tuple[Desk, WireReport]) -> None:
     """Defect: a campaign refuses a step that was done."""
     desk, report = done
@@ -87,6 +89,8 @@ def test_a_file_that_changed_after_its_report_is_found_out(
     assert _again(report, desk) == {"R.3-files": "fail"}
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_a_test_that_asserts_nothing_does_not_count(desk: Desk, example: dict[str, Any]) -> None:
     """Defect: a green run of an empty test stands for a checked kernel."""
     (desk.workspace / "tests/fused_add_rms_norm/test_fused_add_rms_norm.py").write_text(IDLE)

@@ -60,7 +60,7 @@ def curves_of(samples: Samples, gaps: IntArray) -> Curves:
     return Curves(
         ttft_ms=_curve(samples.ttft_ms, at),
         tpot_ms=_curve(samples.tpot_ms, at),
-        itl_ms=[float(each) for each in itl_ms],
+        itl_ms=plain(itl_ms),
         e2e_ms=_curve(samples.e2e_ms, at),
     )
 
@@ -104,4 +104,9 @@ def _weighted_quantiles(values: FloatArray, counts: IntArray | FloatArray, at: F
 
 def _curve(values: FloatArray, at: FloatArray) -> list[float]:
     values = values[~np.isnan(values)]
-    return [float(each) for each in np.quantile(values, at)] if len(values) else []
+    return plain(np.quantile(values, at)) if len(values) else []
+
+
+def plain(values: FloatArray) -> list[float]:
+    """Four digits: a plot needs no more, and a report is read by agents."""
+    return [float(f"{value:.4g}") for value in values]

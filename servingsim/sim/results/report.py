@@ -32,7 +32,9 @@ class Traffic(_Part):
     name: str = Field(description="workload")
     source: str = Field(description="file and format, or distributions and seed")
     requests: int = Field(description="how many")
-    rate_per_s: float | None = Field(description="mean arrivals a second; None in a closed loop or a single burst")
+    rate_per_s: float | None = Field(
+        description="mean arrivals a second; None in a closed loop or a single burst"
+    )
     prompt_mean: float = Field(description="prompt tokens")
     output_mean: float = Field(description="output tokens")
     repeated_share: float = Field(description="prompt tokens that a prefix cache without end would hit")
@@ -87,7 +89,9 @@ class Goodput(_Part):
 class Load(_Part):
     """How near the traffic is to what the deployment can take."""
 
-    offered_per_s: float | None = Field(description="arrivals a second; None in a closed loop or a single burst")
+    offered_per_s: float | None = Field(
+        description="arrivals a second; None in a closed loop or a single burst"
+    )
     capacity_per_s: float | None = Field(
         description="estimate: requests a second with every batch as full as memory and settings allow, at mean lengths"
     )
@@ -118,7 +122,9 @@ class TimeSplit(_Part):
     imbalance: float = Field(
         description="waiting for the busiest replica of the pool, or for a larger pipeline stage"
     )
-    idle: float = Field(description="no replica of the pool was busier: no work to do, or bubbles of a pipeline")
+    idle: float = Field(
+        description="no replica of the pool was busier: no work to do, or bubbles of a pipeline"
+    )
     undivided: float = Field(description="compute kernels of a device whose peaks are unknown")
 
 

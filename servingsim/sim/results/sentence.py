@@ -14,7 +14,7 @@ def sentence(report: ServingReport) -> str:
     rejected = outcome.rejected_kv + outcome.rejected_length
     said = [
         f"{outcome.done} of {report.traffic.requests} requests served in {outcome.span_s:.4g} s",
-        f"{report.devices} devices",
+        f"{report.devices} device{'s' * (report.devices != 1)}",
         f"{report.throughput.requests_per_s:.4g} requests/s",
         f"{report.throughput.output_tokens_per_s:.4g} output tokens/s",
     ]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from servingsim.sim.results.latency import plain
 from servingsim.sim.results.report import Series
 from servingsim.workers.state import ARRIVAL_MS, DONE, END_MS, FIRST_TOKEN_MS, OUTPUT, SCHEDULED_MS, STATE
 
@@ -32,10 +33,10 @@ def series_of(sim: Simulation, begin_ms: float, end_ms: float) -> Series:
     tokens = _spread_over(edges, first, end, output)
     return Series(
         bin_s=bin_s,
-        arrivals_per_s=_plain(arrivals / bin_s),
-        output_tokens_per_s=_plain(tokens / bin_s),
-        waiting=_plain(_spread_over(edges, arrival, scheduled, (scheduled - arrival) / 1e3) / bin_s),
-        running=_plain(_spread_over(edges, scheduled, end, (end - scheduled) / 1e3) / bin_s),
+        arrivals_per_s=plain(arrivals / bin_s),
+        output_tokens_per_s=plain(tokens / bin_s),
+        waiting=plain(_spread_over(edges, arrival, scheduled, (scheduled - arrival) / 1e3) / bin_s),
+        running=plain(_spread_over(edges, scheduled, end, (end - scheduled) / 1e3) / bin_s),
     )
 
 
@@ -54,8 +55,3 @@ def _spread_over(edges: FloatArray, begin: FloatArray, end: FloatArray, amount: 
     at_once, _edges = np.histogram(begin[brief], edges, weights=amount[brief])
     found: FloatArray = np.maximum(np.diff(upto), 0.0) + at_once
     return found
-
-
-def _plain(values: FloatArray) -> list[float]:
-    """Four digits: a plot needs no more, and a report is read by agents."""
-    return [float(f"{value:.4g}") for value in values]

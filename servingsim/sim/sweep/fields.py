@@ -34,7 +34,7 @@ def resolved(name: str) -> str:
     Raises:
         ServingSimError: No field is called so, or several are.
     """
-    starred = ".".join(EVERY if part.isdigit() else part for part in name.split("."))
+    starred = ".".join(EVERY if part.isdecimal() else part for part in name.split("."))
     known = all_fields()
     if starred in known:
         return name

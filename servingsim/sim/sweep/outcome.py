@@ -53,6 +53,30 @@ class Outcome(_Part):
     elapsed_s: float = Field(description="wall time; the only figure that differs between equal runs")
 
     @property
+    def name(self) -> str:
+        """What was set, by the last parts of the fields' names, as many as tell them apart; and what was found."""
+        fields = [field.split(".") for field in self.settings]
+        parts = [
+            f"{_short(field, fields)} {value}"
+            for field, value in zip(fields, self.settings.values(), strict=True)
+        ]
+        if self.search is not None and self.search.value is not None:
+            parts.append(f"at {self.search.kind} {self.search.value:.4g}")
+        return ", ".join(parts) or "as given"
+
+    @property
     def good(self) -> bool:
         """Whether it has figures, and they keep every limit."""
         return self.metrics is not None and not self.broken
+
+
+def _short(field: list[str], fields: list[list[str]]) -> str:
+    last = next(
+        (
+            count
+            for count in range(1, len(field))
+            if sum(each[-count:] == field[-count:] for each in fields) == 1
+        ),
+        len(field),
+    )
+    return ".".join(field[-last:])

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-MANIFEST, OUTCOMES = "sweep.json", "outcomes.jsonl"
+MANIFEST, OUTCOMES = "manifest.json", "outcomes.jsonl"
 NEEDED_BYTES = 1 << 20
 """Room that an outcome may take; one takes a few kilobytes."""
 

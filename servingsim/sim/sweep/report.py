@@ -116,6 +116,4 @@ def _summary(
     chosen = next((each for each in good if each.key == cheapest.key), None)
     if chosen is None:
         return f"{', '.join(parts)}; {cheapest.reason}"
-    told = ", ".join(f"{name} {value}" for name, value in chosen.settings.items()) or "the only point"
-    found = f" at {chosen.search.kind} {chosen.search.value:.4g}" if chosen.search else ""
-    return f"{', '.join(parts)}; cheapest: {told}{found} ({cheapest.by} {cheapest.value:.4g})"
+    return f"{', '.join(parts)}; cheapest: {chosen.name} ({cheapest.by} {cheapest.value:.4g})"
