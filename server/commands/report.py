@@ -1,4 +1,4 @@
-"""`report`: validate reports of the skills, for CI."""
+"""`report`: validate reports of the skills, for CI; show a serving report again."""
 
 from __future__ import annotations
 
@@ -20,10 +20,16 @@ Examples:
   servingsim report validate old.json --schema schemas/reports
 """
 
+SHOW_EXAMPLES = """\b
+Examples:
+  servingsim report show build/run
+  servingsim report show build/run/serving.json --page build/run.html
+"""
+
 
 @click.group("report")
 def report() -> None:
-    """Reports of the skills as files."""
+    """Reports of the skills, and of served workloads, as files."""
 
 
 @report.command("validate", epilog=EXAMPLES)
@@ -52,6 +58,24 @@ def validate(ctx: click.Context, files: tuple[Path, ...], *, schema: Path | None
             for fault in each.faults:
                 click.echo(f"  {fault}")
     ctx.exit(max(EXITS[each.verdict] for each in checks))
+
+
+@report.command("show", epilog=SHOW_EXAMPLES)
+@click.argument("file", type=FILE)
+@click.option("--page", type=FILE, metavar="PATH", help="Write it as one HTML page instead.")
+def show(file: Path, *, page: Path | None) -> None:
+    """Show a serving report: FILE, or the folder that `simulate --out` wrote. Exit codes: 0 shown, 2 refused."""
+    from server.serving_page import view  # noqa: PLC0415 - `validate` needs none of this
+    from server.serving_page.page import html_page  # noqa: PLC0415
+    from server.serving_page.read import read_report  # noqa: PLC0415
+    from server.serving_page.write import write_files  # noqa: PLC0415
+
+    found = read_report(file)
+    if page is None:
+        view.show(found)
+        return
+    write_files({page: html_page(found).encode("utf-8", "replace")})
+    click.echo(f"wrote {page}")
 
 
 COMMAND = report

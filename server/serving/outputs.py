@@ -59,9 +59,9 @@ class Outputs:
     def finish(self, report: ServingReport, simulated: Simulated) -> list[Path]:
         """Write what is left; every file."""
         files = write_report(report, self._folder)
-        write_requests(simulated, self._folder / "requests.parquet")
+        files.append(write_requests(simulated, self._folder))
         self._trace.finish(simulated)
-        files += [self._folder / "requests.parquet", self._folder / "trace.json"]
+        files.append(self._folder / "trace.json")
         if self._log is not None:
             self._log.finish(simulated)
             files += [self._folder / "iterations.parquet", self._folder / "iterations.json"]

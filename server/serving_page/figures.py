@@ -73,7 +73,7 @@ def latencies(report: ServingReport) -> list[tuple[str, Spread]]:
 def facts(report: ServingReport) -> list[tuple[str, str]]:
     """What was served, and what became of it."""
     traffic, outcome = report.traffic, report.outcome
-    rate = "closed loop" if traffic.rate_per_s is None else f"{plain(traffic.rate_per_s)} requests/s"
+    rate = report.load.verdict if traffic.rate_per_s is None else f"{plain(traffic.rate_per_s)} requests/s"
     rejected = outcome.rejected_length + outcome.rejected_kv
     return [
         ("workload", f"{traffic.name}: {traffic.source}"),

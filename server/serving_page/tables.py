@@ -26,8 +26,11 @@ from servingsim.sim.loop.state import (
 from servingsim.sim.results.requests import request_columns
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
     from types import TracebackType
+
+    import numpy.typing as npt
 
     from servingsim.sim.serving.deployment import Deployment
     from servingsim.sim.serving.simulate import LogPiece, Simulated
@@ -46,19 +49,26 @@ LOG_COLUMNS = {
 """Columns of an iteration: where it stands in the loop's log, and its type."""
 
 
-def write_requests(simulated: Simulated, path: Path) -> None:
-    """One row a request, in the order of arrival.
+def write_requests(simulated: Simulated, folder: Path) -> Path:
+    """One row a request, in the order of arrival: `requests.parquet`, or without pyarrow `requests.csv`.
 
     Raises:
-        ServingSimError: E_STATE, pyarrow is not installed; E_PATH, the file cannot be written.
+        ServingSimError: E_PATH, the file cannot be written.
     """
-    pa, pq = _pyarrow()
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.table(request_columns(simulated)), sink, compression="zstd")
+    columns = request_columns(simulated)
     try:
-        write_whole(path, sink.getvalue().to_pybytes())
+        pa, pq = _pyarrow()
+    except ServingSimError:
+        path, data = folder / "requests.csv", _csv(columns)
+    else:
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.table(columns), sink, compression="zstd")
+        path, data = folder / "requests.parquet", sink.getvalue().to_pybytes()
+    try:
+        write_whole(path, data)
     except OSError as error:
         raise _unwritable(path, error) from error
+    return path
 
 
 class IterationLog:
@@ -128,6 +138,14 @@ class IterationLog:
         }
         write_whole(self._path.with_suffix(".json"), plain_json(said, indent=1) + b"\n")
         self._beside.replace(self._path)
+
+
+def _csv(columns: Mapping[str, npt.NDArray[np.generic]]) -> bytes:
+    """Rows as text; a time that never came is empty."""
+    names = ",".join(columns)
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    lines = (",".join("" if value != value else str(value) for value in row) for row in rows)  # noqa: PLR0124 - NaN
+    return "\n".join([names, *lines, ""]).encode()
 
 
 def _pyarrow() -> tuple[Any, Any]:

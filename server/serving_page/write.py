@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from server.serving_page.page import html_page
+from server.serving_page.read import STEM
 from server.whole_file import plain_json, write_whole
 from servingsim.errors import ServingSimError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from servingsim.sim.results.report import ServingReport
-
-STEM = "serving"
 
 
 def write_report(report: ServingReport, folder: Path) -> list[Path]:
@@ -22,16 +22,27 @@ def write_report(report: ServingReport, folder: Path) -> list[Path]:
     Raises:
         ServingSimError: E_PATH, the folder cannot be written.
     """
-    contents = {
-        "json": plain_json(report.model_dump(mode="json"), indent=1) + b"\n",
-        "html": html_page(report).encode("utf-8", "replace"),
+    files = {
+        folder / f"{STEM}.json": plain_json(report.model_dump(mode="json"), indent=1) + b"\n",
+        folder / f"{STEM}.html": html_page(report).encode("utf-8", "replace"),
     }
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for ending, data in contents.items():
-            write_whole(folder / f"{STEM}.{ending}", data)
-    except OSError as error:
-        raise ServingSimError(
-            f"cannot be written: {error.strerror or error}", code="E_PATH", path=str(folder), hint="--out DIR"
-        ) from error
-    return [folder / f"{STEM}.{ending}" for ending in contents]
+    write_files(files)
+    return list(files)
+
+
+def write_files(files: Mapping[Path, bytes]) -> None:
+    """Each whole or not at all; folders are made.
+
+    Raises:
+        ServingSimError: E_PATH, one cannot be written.
+    """
+    for path, data in files.items():
+        try:
+            write_whole(path, data)
+        except OSError as error:
+            raise ServingSimError(
+                f"cannot be written: {error.strerror or error}",
+                code="E_PATH",
+                path=str(path),
+                hint="name another place",
+            ) from error

@@ -112,7 +112,8 @@ def new_workers(
         sends: Whether caches are sent to another pool: until they are there they keep their places in the block table.
     """
     count, most = len(settings), max(each.max_seqs for each in settings)
-    caching = key_tokens > 0 and any(each.prefix_caching for each in settings)
+    # Without keys a request still finds its own blocks again after a preemption, as in vLLM.
+    caching = any(each.prefix_caching for each in settings)
     most_blocks = max(each.kv_blocks for each in settings) if caching else 0
     slots = most * (2 if sends else 1) if caching else 0
     longest = max(-(-each.max_model_len // each.block_tokens) for each in settings) if caching else 0
@@ -148,7 +149,7 @@ def _set(workers: Workers, worker: int, settings: WorkerSettings, pool: int, key
     row[MAX_MODEL_LEN], row[DRAFT_TOKENS] = settings.max_model_len, settings.draft_tokens
     row[RESERVE_PROMPT], row[MIXED_CHUNKS] = settings.reserve_prompt, settings.mixed_chunks
     row[FREE_HEAD] = row[FREE_TAIL] = NONE
-    if settings.prefix_caching and key_tokens:
+    if settings.prefix_caching:
         row[PREFIX_CACHE], row[KEY_BLOCKS] = 1, key_tokens // settings.block_tokens
         blocks, numbers = workers.blocks[worker], np.arange(settings.kv_blocks)
         blocks[numbers, REFERENCES] = 0

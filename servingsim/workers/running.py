@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @inlined
 def wanted_tokens(requests: Requests, workers: Workers, worker: int, request: int) -> int:
-    """New tokens that a request would take with budget without end: what is left of its prefill, or one and its drafts."""
+    """New tokens that a request would take of an endless budget: the rest of its prefill, or one and its drafts."""
     ints = requests.ints
     left = int(ints[request, KNOWN] - ints[request, COMPUTED])
     if ints[request, STATE] == DECODING:

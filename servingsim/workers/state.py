@@ -26,8 +26,9 @@ UNSET_MS = -1.0
 PROMPT, OUTPUT, KNOWN, COMPUTED, BLOCKS, NEXT, PREVIOUS, STATE = range(8)
 WORKER, LEVEL, PREEMPTIONS, HIT_TOKENS, KEY_START, KEY_COUNT, IN_FLIGHT, PREFILL_WORKER = range(8, 16)
 REQUEST_COLUMNS = 16
-"""`KNOWN`: tokens of prompt and output so far; `COMPUTED`: those of them that are in the KV cache; `LEVEL`: priority level,
-0 first; `KEY_START`, `KEY_COUNT`: the request's blocks in the table of prefix keys; `NEXT`, `PREVIOUS`: links of a queue."""
+"""`KNOWN`: tokens of prompt and output so far; `COMPUTED`: those of them that are in the KV cache; `LEVEL`: priority
+level, 0 first; `KEY_START`, `KEY_COUNT`: the request's blocks in the table of prefix keys; `NEXT`, `PREVIOUS`: links of
+a queue."""
 
 # Columns of a request's times, milliseconds.
 ARRIVAL_MS, SCHEDULED_MS, FIRST_TOKEN_MS, LAST_TOKEN_MS, END_MS = range(5)
@@ -44,10 +45,10 @@ LONG_PREFILL, MAX_MODEL_LEN, DRAFT_TOKENS, ROLE, POOL, STAGES, RESERVE_PROMPT, M
 NUM_RUNNING, FREE_BLOCKS, NUM_WAITING, FREE_HEAD, FREE_TAIL, OUTSTANDING, RATIO_PPM = range(17, 24)
 READY, FREE_SLOTS = range(24, 26)
 WORKER_COLUMNS = 26
-"""`KEY_BLOCKS`: KV blocks that one prefix key stands for; `FREE_BLOCKS` counts blocks that no request holds, cached ones
-among them; `FREE_HEAD`, `FREE_TAIL`: ends of their list, in the order in which they are taken; `OUTSTANDING`: requests
-here that are not done; `RATIO_PPM`: SGLang's new-token ratio, parts a million;
-`READY`: something happened here at this time; `FREE_SLOTS`: free places in the block table."""
+"""`KEY_BLOCKS`: KV blocks that one prefix key stands for; `FREE_BLOCKS` counts blocks that no request holds, cached
+ones among them; `FREE_HEAD`, `FREE_TAIL`: ends of their list, in the order in which they are taken; `OUTSTANDING`:
+requests here that are not done; `RATIO_PPM`: SGLang's new-token ratio, parts a million; `READY`: something happened
+here at this time; `FREE_SLOTS`: free places in the block table."""
 
 # Roles of a worker.
 UNIFIED, PREFILL_ONLY, DECODE_ONLY = range(3)
@@ -56,7 +57,8 @@ UNIFIED, PREFILL_ONLY, DECODE_ONLY = range(3)
 REFERENCES, KEY, NEXT_FREE, PREVIOUS_FREE, NEXT_SAME, PREVIOUS_SAME = range(6)
 BLOCK_COLUMNS = 6
 ENTRY_KEY, ENTRY_BLOCK = range(2)
-"""`NEXT_SAME`, `PREVIOUS_SAME`: ring of the blocks with one key, in the order in which they got it; the index holds the first."""
+"""`NEXT_SAME`, `PREVIOUS_SAME`: ring of the blocks with one key, in the order in which they got it; the index holds
+the first."""
 
 MAX_LEVELS = 16
 """Priority levels: each has a queue of its own, so that a long queue costs nothing to insert into."""
@@ -85,8 +87,8 @@ class Workers(NamedTuple):
         running: Requests that hold KV blocks, in the order in which they were admitted, [W, R].
         queues: First and last waiting request of each level, [W, MAX_LEVELS, 2].
         plan: The iteration that a policy just made: request and new tokens; and room for a policy's lists, [R, 3].
-        table: KV blocks of each running request (by its place in `slot`), [W, R, blocks + 1]; the last column is the stack
-            of free places; empty without prefix caching.
+        table: KV blocks of each running request (by its place in `slot`), [W, R, blocks + 1]; the last column is the
+            stack of free places; empty without prefix caching.
         slot: Place of a request in `table`, [requests]; empty without prefix caching.
         blocks: References, key, neighbours in the list of free blocks and in the ring of equal ones of each block,
             [W, blocks, BLOCK_COLUMNS]; empty likewise.

@@ -29,7 +29,9 @@ def test_every_batch_is_vidur_s(shared_data: Path, golden: GoldenRun) -> None:
     its = golden_batches(folder, golden)
     assert status == FINISHED
     assert len(mine) == len(its) == BATCHES[golden.name]
-    assert [list(each.batch) for each in mine] == [list(zip(each["r"], each["n"], strict=True)) for each in its]
+    assert [list(each.batch) for each in mine] == [
+        list(zip(each["r"], each["n"], strict=True)) for each in its
+    ]
     begins_s = np.array([each.begin_ms for each in mine]) / 1e3
     assert np.allclose(begins_s, [each["t"] for each in its], rtol=1e-9, atol=1e-6)
     assert all(one.end_ms <= other.begin_ms for one, other in pairwise(mine))

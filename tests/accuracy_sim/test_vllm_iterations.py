@@ -49,7 +49,9 @@ class Repetition:
 def _repetitions(path: Path) -> tuple[Row, list[Repetition]]:
     header, *rows = (json.loads(line) for line in path.read_text("utf-8").splitlines())
     numbers = sorted({row["rep"] for row in rows})
-    kinds = {(kind, number): [] for kind in ("iter", "req") for number in numbers}
+    kinds: dict[tuple[str, int], list[Row]] = {
+        (kind, number): [] for kind in ("iter", "req") for number in numbers
+    }
     for row in rows:
         kinds[row["kind"], row["rep"]].append(row)
     return header, [

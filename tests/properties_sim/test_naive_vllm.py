@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from servingsim.sim.loop.build import PoolSettings
 from servingsim.sim.loop.state import FINISHED
-from servingsim.workers.fleet import WorkerSettings
+from servingsim.workers.fleet import WorkerSettings  # noqa: TC001 - hypothesis reads it
 from tests.sim_loop import drawn
 from tests.sim_loop.naive_vllm import serve
 from tests.sim_loop.worlds import Asked, World, happened
@@ -16,7 +16,9 @@ from tests.sim_loop.worlds import Asked, World, happened
 @given(asked=drawn.asked(), worker=drawn.workers("vllm"), accepted=st.booleans())
 @settings(max_examples=300, deadline=None)
 def test_a_worker_does_what_the_naive_engine_does(
-    asked: tuple[Asked, ...], worker: WorkerSettings, accepted: bool
+    asked: tuple[Asked, ...],
+    worker: WorkerSettings,
+    accepted: bool,  # noqa: FBT001 - drawn
 ) -> None:
     """Defect: the fast scheduler batches, preempts or finds cached blocks otherwise than the policy says."""
     world = World(asked, (PoolSettings(worker),), acceptance=float(accepted))

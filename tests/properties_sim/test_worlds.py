@@ -13,7 +13,6 @@ from servingsim.sim.loop.state import FINISHED, ITERATIONS, PAUSED
 from servingsim.workers.state import (
     ARRIVAL_MS,
     BLOCKS,
-    COMPUTED,
     DONE,
     END_MS,
     FIRST_TOKEN_MS,

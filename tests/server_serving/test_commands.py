@@ -6,7 +6,6 @@ The device is made up and has no rows, so every kernel is estimated from its lim
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +18,8 @@ from servingsim.sim.results.report import ServingReport
 from servingsim.sim.sweep.report import SweepReport
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from click.testing import Result
 
 DEVICE = "made-up"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
@@ -90,8 +92,13 @@ def worlds(draw: st.DrawFn) -> World:
             router=draw(st.sampled_from(ROUTERS)),
         )
         pools = (sending, decoding)
+    requests = draw(asked())
+    if draw(st.sampled_from([False, False, True])):  # a closed loop: these come when others are done
+        clients = draw(st.integers(1, len(requests)))
+        waiting = (replace(each, arrival_ms=math.inf) for each in requests[clients:])
+        requests = (*requests[:clients], *waiting)
     return World(
-        draw(asked()),
+        requests,
         pools,
         acceptance=draw(st.sampled_from([0.0, 0.6, 1.0])),
         graph_ms=draw(st.sampled_from([0.0, 0.5])),

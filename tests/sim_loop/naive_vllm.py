@@ -179,7 +179,9 @@ class Engine:
             if tokens > self._left(planned) and not settings.chunked_prefill:
                 return
             tokens = min(tokens, self._left(planned))
-            spare = int(settings.watermark * settings.kv_blocks) if self.running and not request.preempted else 0
+            spare = (
+                int(settings.watermark * settings.kv_blocks) if self.running and not request.preempted else 0
+            )
             whole = request.tokens if settings.reserve_prompt else cached + tokens
             idle = sum(block.holders == 0 for block in found)
             if self.cache.lacking(request, whole) - len(found) + idle + spare > len(self.cache.free):
@@ -227,7 +229,8 @@ def serve(
     numbered: list[tuple[int, Asked]], settings: WorkerSettings, *, worker: int = 0, accepted: bool = False
 ) -> list[Iteration]:
     """Every iteration of one replica, in order; requests come with their numbers."""
-    engine, now_ms, iterations = Engine(settings), 0.0, []
+    engine, now_ms = Engine(settings), 0.0
+    iterations: list[Iteration] = []
     coming = [(number, asked) for number, asked in numbered if engine.accepts(asked)]
     while True:
         while coming and coming[0][1].arrival_ms <= now_ms:
@@ -249,6 +252,7 @@ def serve(
 def _duration_ms(planned: dict[Request, int]) -> float:
     tokens = sum(planned.values())
     sampled = sum(
-        new if request.decoding else request.computed + new >= request.tokens for request, new in planned.items()
+        new if request.decoding else request.computed + new >= request.tokens
+        for request, new in planned.items()
     )
     return LEAST_MS + tokens * TOKEN_MS + sampled * SAMPLE_MS

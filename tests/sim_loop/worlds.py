@@ -20,14 +20,18 @@ from servingsim.sim.loop.state import (
     HOST_COLUMNS,
     LOG_BEGIN_MS,
     LOG_END_MS,
-    LOG_WORKER,
     LOG_REQUESTS,
+    LOG_WORKER,
     LOGGED,
     LOGGED_ROWS,
     MODE_COLUMNS,
+    OF_CONTEXT,
+    OF_PREFILL_CONTEXT,
     OF_SAMPLES,
     OF_TOKENS,
     PAUSED,
+    PREFILL_MODE,
+    READING,
     REQUEST_MS,
     STAGE_SHARE,
     Prices,
@@ -40,9 +44,12 @@ if TYPE_CHECKING:
 
 TOKEN_MS, SAMPLE_MS, LEAST_MS = 0.125, 0.25, 1.0
 """An iteration lasts the least, and more for each new token and each sampled one: sums of these are exact."""
+SIZES = np.array([0.0, 1.0, 2.0, 5.0, 12.0, 40.0, 90.0])
+"""Points of every axis where attention is priced."""
 KEY_TOKENS = 8
 LOG_ROWS = 64
 END_OF_TIME = 1 << 40
+MOST_ITERATIONS = 100_000
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class World:
-    """Requests in the order of arrival, and the pools that serve them."""
+    """Requests in the order of arrival, and the pools that serve them; `attention`: how it is priced, None: free."""
 
     asked: tuple[Asked, ...]
     pools: tuple[PoolSettings, ...] = (PoolSettings(WorkerSettings()),)
@@ -66,6 +73,7 @@ class World:
     graph_ms: float = 0.0
     eager_ms: float = 0.0
     seed: int = 0
+    attention: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -118,6 +126,7 @@ def to_the_end(sim: Simulation, most_events: int = END_OF_TIME) -> tuple[int, li
     while status == PAUSED:
         status = run(sim, most_events)
         iterations += emptied(sim)
+        assert len(iterations) < MOST_ITERATIONS, "requests take one another's blocks without end"
     return int(status), iterations
 
 
@@ -155,13 +164,15 @@ def _prices(world: World) -> Prices:
     host[:, STAGE_SHARE], host[:, GROUP_FACTOR], host[:, ACCEPTANCE] = 0.5, 1.0, world.acceptance
     host[:, GRAPH_MS], host[:, EAGER_MS], host[:, GRAPH_MAX_SEQS] = world.graph_ms, world.eager_ms, 4.0
     host[:, REQUEST_MS] = 0.0
-    # Attention costs nothing here: one point on each axis.
-    return Prices(
-        modes=np.zeros((number, MODE_COLUMNS), dtype=np.int64),
-        host=host,
-        count_ms=count_ms,
-        decode_ms=np.zeros((number, 1, 1)),
-        prefill_ms=np.zeros((number, 1, 1, 1)),
-        axes=np.zeros((number, AXES, 1)),
-        points=np.tile(np.array([0, 1, 1, 1, 1], dtype=np.int64), (number, 1)),
-    )
+    modes = np.zeros((number, MODE_COLUMNS), dtype=np.int64)
+    axes, points = np.zeros((number, AXES, 1)), np.tile([0, 1, 1, 1, 1], (number, 1))
+    decode_ms, prefill_ms = np.zeros((number, 1, 1)), np.zeros((number, 1, 1, 1))
+    if world.attention:
+        modes[:, PREFILL_MODE], modes[:, READING] = world.attention
+        axes, points = np.tile(SIZES, (number, AXES, 1)), np.full((number, AXES), len(SIZES))
+        decode_ms = np.tile(np.sqrt(np.outer(SIZES, SIZES)) / 7, (number, 1, 1))
+        prefill_ms = np.tile(
+            np.cbrt(np.multiply.outer(np.outer(SIZES, SIZES), SIZES + 1)) / 7, (number, 1, 1, 1)
+        )
+        count_ms[:, [OF_CONTEXT, OF_PREFILL_CONTEXT], : len(SIZES)] = np.log(SIZES + 2) / 7
+    return Prices(modes, host, count_ms, decode_ms, prefill_ms, axes, points.astype(np.int64))

@@ -70,6 +70,9 @@ def test_one_moment_of_arrival_has_no_rate_and_no_growth(serve: Serve) -> None:
     load = results_of(serve(burst), check_tables=False).load
     assert load.queue_growth is None
     assert load.offered_per_s is None
+    assert load.verdict == "burst"
+    hardly = plain_workload("hardly later", "", np.full(1, 5e-324), np.array([40]), np.array([3]))
+    assert results_of(serve(hardly), check_tables=False).load.offered_per_s is None
 
 
 def _traffic(*, rate: float) -> WorkloadSpec:

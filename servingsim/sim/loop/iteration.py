@@ -215,7 +215,7 @@ def _take_over(sim: Simulation, worker: int, lane: int, count: int, now_ms: floa
 
 @compiled
 def _send_on(sim: Simulation, worker: int, request: int) -> None:
-    """Prefilled here, decoded elsewhere: the KV cache goes over this worker's link; its blocks stay until it is there."""
+    """Prefilled here, decoded elsewhere: the KV cache goes over this link; its blocks stay until it is there."""
     cluster = sim.cluster
     running = sim.workers.running[worker]
     for place in range(sim.workers.ints[worker, NUM_RUNNING]):

@@ -183,7 +183,7 @@ def _prefill_each_ms(
 def _prefill_together_ms(
     prices: Prices, visits: Visits, pool: int, ints: Int32Array, plan: Int32Array, count: int, prefills: int
 ) -> float:
-    """Attention of prefill chunks as one launch: prefixes summed, the root of the chunks' summed squares as its chunk."""
+    """Attention of prefill chunks as one launch: prefixes summed, its chunk the root of their summed squares."""
     squares, prefix = 0, 0
     for index in range(count):
         request, new = plan[index, 0], int(plan[index, 1])

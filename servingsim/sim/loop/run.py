@@ -26,8 +26,8 @@ from servingsim.sim.loop.state import (
     STAGE_FREE,
     STUCK,
 )
-from servingsim.workers.policies import SARATHI
 from servingsim.workers.kv import blocks_for, release
+from servingsim.workers.policies import SARATHI
 from servingsim.workers.queue import push_back
 from servingsim.workers.state import (
     ARRIVAL_MS,

@@ -16,8 +16,8 @@ FINISHED, PAUSED, STUCK = range(3)
 # Columns of the counters.
 NEXT_ARRIVAL, ITERATIONS, NUM_MOVING, LOGGED, LOGGED_ROWS, NUM_OPEN, SEED, NEXT_TURN = range(8)
 COUNTERS = 8
-"""`NUM_OPEN`: requests that are neither done nor rejected; `NEXT_TURN`: in a closed loop the request that arrives when the next
-one is done; else the number of requests."""
+"""`NUM_OPEN`: requests that are neither done nor rejected; `NEXT_TURN`: in a closed loop the request that arrives when
+the next one is done; else the number of requests."""
 
 # How attention over prefill chunks is priced: each request alone, or all as one launch by aggregate sizes.
 EACH, TOGETHER = range(2)
@@ -29,10 +29,10 @@ GRAPH_MS, EAGER_MS, REQUEST_MS, GRAPH_MAX_SEQS, STAGE_SHARE, STAGE_TOKEN_MS, ACC
     8
 )
 HOST_COLUMNS = 8
-"""`GRAPH_MS`, `EAGER_MS`: host time of an iteration that is replayed as a graph (decodes only, at most `GRAPH_MAX_SEQS`),
-and of any other; `REQUEST_MS`: for each request in it; `STAGE_SHARE`: share of the model in the largest pipeline stage;
-`STAGE_TOKEN_MS`: to hand one token to the next stage; `ACCEPTANCE`: chance that a draft token is accepted;
-`GROUP_FACTOR`: on prefill attention where several chunks are one launch."""
+"""`GRAPH_MS`, `EAGER_MS`: host time of an iteration that is replayed as a graph (decodes only, at most
+`GRAPH_MAX_SEQS`), and of any other; `REQUEST_MS`: for each request in it; `STAGE_SHARE`: share of the model in the
+largest pipeline stage; `STAGE_TOKEN_MS`: to hand one token to the next stage; `ACCEPTANCE`: chance that a draft token
+is accepted; `GROUP_FACTOR`: on prefill attention where several chunks are one launch."""
 
 # Columns of a pool's modes.
 PREFILL_MODE, READING = range(2)
@@ -54,8 +54,9 @@ MODE_COLUMNS = 2
     WORKER_ITERATIONS,
 ) = range(12)
 SUM_COLUMNS = 12
-"""`PREFILL_PAIRS`: query-key pairs of causal prefill; `PREFILL_KEYS`, `DECODE_KEYS`: keys read; `KV_BLOCK_MS`, `RUNNING_MS`,
-`WAITING_MS`: blocks in use and requests running and waiting while an iteration ran, times its milliseconds."""
+"""`PREFILL_PAIRS`: query-key pairs of causal prefill; `PREFILL_KEYS`, `DECODE_KEYS`: keys read; `KV_BLOCK_MS`,
+`RUNNING_MS`, `WAITING_MS`: blocks in use and requests running and waiting while an iteration ran, times its
+milliseconds."""
 
 # Columns of a lane.
 END, STAGE_FREE = range(2)
@@ -86,8 +87,9 @@ class Prices(NamedTuple):
     Attributes:
         modes: [P, MODE_COLUMNS].
         host: [P, HOST_COLUMNS].
-        count_ms: Everything that depends on one count alone: new tokens, sampled positions, new tokens of prefills (by the
-            count itself), keys of all requests and of prefills (by the points of the context axis), [P, COUNT_ROWS, counts].
+        count_ms: Everything that depends on one count alone: new tokens, sampled positions, new tokens of prefills (by
+            the count itself), keys of all requests and of prefills (by the points of the context axis),
+            [P, COUNT_ROWS, counts].
         decode_ms: Attention of decode requests by batch size and mean KV length, [P, batches, lengths].
         prefill_ms: Attention of prefill chunks by batch size, new tokens and prefix, [P, batches, chunks, prefixes].
         axes: Points of the axes: context, batch size, KV length, chunk, prefix, [P, 5, points].
@@ -124,8 +126,8 @@ class Simulation(NamedTuple):
         clock_ms: The time, [1].
         batch: Request and new tokens of each iteration under way, [W, B, R, 2].
         batch_size: Requests in it, [W, B].
-        lanes_ms: When the iteration in each lane ends, infinite where none is under way, and when each pipeline stage has
-            done what is planned, [W, B, 2].
+        lanes_ms: When the iteration in each lane ends, infinite where none is under way, and when each pipeline stage
+            has done what is planned, [W, B, 2].
         sums: [W, SUM_COLUMNS].
         gaps: Gaps between a request's tokens, counted in bins, [bins].
         log: Logged iterations, [capacity, LOG_COLUMNS].

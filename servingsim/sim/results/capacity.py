@@ -158,10 +158,10 @@ class _Replica:
 
 
 def queue_growth(arrival_ms: FloatArray, queue_ms: FloatArray) -> float | None:
-    """Slope of queueing over arrival, by least squares; None for fewer than two moments of arrival."""
+    """Slope of queueing over arrival, by least squares; None where all come within a microsecond."""
     known = ~np.isnan(queue_ms)
     arrival_ms, queue_ms = arrival_ms[known], queue_ms[known]
-    if len(arrival_ms) < 2 or np.ptp(arrival_ms) == 0:
+    if len(arrival_ms) < 2 or np.ptp(arrival_ms) < 1e-3:
         return None
     away = arrival_ms - arrival_ms.mean()
     return float((away @ (queue_ms - queue_ms.mean())) / (away @ away))

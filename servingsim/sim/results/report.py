@@ -102,7 +102,9 @@ class Load(_Part):
     queue_growth: float | None = Field(
         description="observed: ms of queueing gained for each ms of arrivals; above 0.02 queues do not drain"
     )
-    verdict: str = Field(description="`saturated`, `near capacity`, `below capacity` or `closed loop`")
+    verdict: str = Field(
+        description="`saturated`, `near capacity`, `below capacity`, `burst` or `closed loop`"
+    )
 
 
 class TimeSplit(_Part):

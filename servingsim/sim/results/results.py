@@ -160,13 +160,13 @@ def _load(simulated: Simulated, samples: Samples, hit_share: float) -> Load:
         share=share,
         limited_by=f"{simulated.pools[least].pool.name}: {found[least].limited_by}" if found else SPECULATION,
         queue_growth=growth,
-        verdict=_verdict(share, growth) if _is_open(simulated) else "closed loop",
+        verdict=_verdict(share, growth) if offered else _without_rate(simulated),
     )
 
 
-def _is_open(simulated: Simulated) -> bool:
-    """Whether arrivals are times of their own; those of a closed loop follow from what is done."""
-    return bool(np.isfinite(simulated.workload.arrival_ms).all())
+def _without_rate(simulated: Simulated) -> str:
+    """Arrivals that follow from what is done, or that all come at once."""
+    return "burst" if np.isfinite(simulated.workload.arrival_ms).all() else "closed loop"
 
 
 def _verdict(share: float | None, growth: float | None) -> str:

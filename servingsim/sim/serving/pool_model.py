@@ -14,7 +14,7 @@ from servingsim.sim.pricing.axes import Extent, axes_of
 from servingsim.sim.pricing.leaves import leaf_tables
 from servingsim.sim.pricing.tables import HostCosts, PoolPrices
 from servingsim.timing.batch import Batch
-from servingsim.workers.fleet import WorkerSettings
+from servingsim.workers.fleet import WorkerSettings, most_tokens
 from servingsim.worklets.bounds import IterationBounds
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ def pool_model(
     longest = scheduler.max_model_len or longest_context(model) or LONGEST_WITHOUT_LIMIT
     # A prefill-first policy cuts no prompt, so an iteration may hold one of any length.
     whole = scheduler.policy == "prefill_first" or not scheduler.chunked_prefill
-    most_tokens = max(scheduler.max_num_tokens, longest if whole else 0)
-    drafted = scheduler.max_num_seqs * (1 + scheduler.draft_tokens)
-    extent = Extent(max(most_tokens, drafted), scheduler.max_num_seqs, longest, scheduler.draft_tokens)
+    whole_tokens = longest if whole else 0
+    largest = max(whole_tokens, most_tokens(_worker(pool, longest, kv_blocks=1)))
+    extent = Extent(largest, scheduler.max_num_seqs, longest, scheduler.draft_tokens)
     options = PredictOptions(
         device=pool.device,
         stack=stack_named(deployment.stack),

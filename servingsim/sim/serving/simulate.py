@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -83,6 +83,7 @@ def simulate(
     on_progress: Callable[[Progress], None] | None = None,
     on_log: Callable[[LogPiece], None] | None = None,
     log_requests: bool = False,
+    built: Sequence[PoolModel] = (),
 ) -> Simulated:
     """Simulate to the end of the workload.
 
@@ -95,6 +96,8 @@ def simulate(
         on_progress: Called between pieces, in this thread; an exception from it ends the run.
         on_log: Gets every iteration, in pieces; without it none is kept.
         log_requests: Whether the log also says who was in an iteration.
+        built: Pools of an earlier run, to spare compiling them: of a deployment that differs in replicas at most, under
+            requests of the same lengths.
 
     Raises:
         ServingSimError: The parts do not fit together; the workload's keys do not fit the blocks; the run is stuck,
@@ -102,11 +105,7 @@ def simulate(
     """
     begin_s = time.perf_counter()
     _refuse_keys(deployment, workload)
-    mean = int(np.mean(workload.prompt + workload.output))
-    pools = tuple(
-        pool_model(pool, deployment, model, source, mean)
-        for pool, model in zip(deployment.pools, models, strict=True)
-    )
+    pools = _pools(deployment, workload, models, source, built)
     sim = new_simulation(
         to_requests(workload),
         [_settings(index, pools, deployment) for index in range(len(pools))],
@@ -119,6 +118,22 @@ def simulate(
     _run_to_end(sim, on_progress, on_log)
     return Simulated(
         deployment, workload, pools, sim, time.perf_counter() - built_s, round(built_s - begin_s, 3)
+    )
+
+
+def _pools(
+    deployment: Deployment,
+    workload: Workload,
+    models: Sequence[DenseFacts | TableModel],
+    source: TimingSource,
+    built: Sequence[PoolModel],
+) -> tuple[PoolModel, ...]:
+    if built:
+        return tuple(replace(each, pool=pool) for each, pool in zip(built, deployment.pools, strict=True))
+    mean = int(np.mean(workload.prompt + workload.output))
+    return tuple(
+        pool_model(pool, deployment, model, source, mean)
+        for pool, model in zip(deployment.pools, models, strict=True)
     )
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from servingsim.sim.serving.deployment import Deployment
+    from servingsim.sim.serving.pool_model import PoolModel
     from servingsim.sim.sweep.bench import Bench
     from servingsim.sim.sweep.metrics import Metrics
     from servingsim.sim.sweep.points import Point
@@ -54,11 +55,15 @@ def run_point(point: Point, bench: Bench) -> Outcome:
 
 
 def _simulator(point: Point, bench: Bench) -> Simulate:
-    """The point's models, read once for all simulations of a search: rates and replicas change none of them."""
+    """The point's models are read and compiled once for all simulations of a search: rates and replicas change none."""
     models, source = bench.models(point.deployment), opened(bench)
+    built: tuple[PoolModel, ...] = ()
 
     def simulated(deployment: Deployment, workload: WorkloadSpec) -> Metrics:
-        return metrics_of(simulate(deployment, traffic(workload), models, source, seed=point.seed))
+        nonlocal built
+        run = simulate(deployment, traffic(workload), models, source, seed=point.seed, built=built)
+        built = run.pools
+        return metrics_of(run)
 
     return simulated
 

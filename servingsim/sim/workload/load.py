@@ -69,7 +69,8 @@ def describe(workload: Workload) -> WorkloadSummary:
     """Counts, rate, lengths, and how much is shared."""
     last_ms = float(workload.arrival_ms[-1])
     closed = not np.isfinite(last_ms)
-    rate = None if closed or last_ms == 0 else (len(workload) - 1) / (last_ms / 1e3)
+    # Arrivals within a microsecond are one burst.
+    rate = None if closed or last_ms < 1e-3 else (len(workload) - 1) / (last_ms / 1e3)
     return WorkloadSummary(
         requests=len(workload),
         span_s=None if closed else last_ms / 1e3,

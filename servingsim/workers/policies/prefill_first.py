@@ -1,7 +1,8 @@
 """Prefill first: whole prompts as long as any wait and fit, else one decode step of all that run (vLLM V0, Orca).
 
 Simple and a useful contrast: running requests stall while prompts are computed, so ITL suffers where TTFT gains.
-Blocks that run out cost the last running request its cache, as in vLLM V0 (vllm/core/scheduler.py, `_schedule_default`).
+Blocks that run out cost the last running request its cache, as in vLLM V0 (vllm/core/scheduler.py,
+`_schedule_default`).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from servingsim.compiled import compiled
 from servingsim.workers.kv import grow
 from servingsim.workers.queue import first, push_front
-from servingsim.workers.running import admit, fits, hits_of, lacking_tokens, last_idle, preempt, put
+from servingsim.workers.running import admit, fits, hits_of, lacking_tokens, preempt, put
 from servingsim.workers.state import (
     ARRIVAL_MS,
     COMPUTED,
@@ -49,6 +49,8 @@ def plan(requests: Requests, workers: Workers, worker: int) -> int:
             grow(requests, workers, worker, request, int(ints[request, KNOWN]))
             count = put(requests, workers, worker, count, request, 1)
             place += 1
+        else:
+            break  # it was the last one and gave way, or it waits for the last one, which is under way
     planned_decodes = count
     left_out = settings[NUM_RUNNING] - place  # still running, beyond the cap of the batch
     budget -= planned_decodes
@@ -70,10 +72,12 @@ def plan(requests: Requests, workers: Workers, worker: int) -> int:
 
 @compiled
 def _make_room(requests: Requests, workers: Workers, worker: int, place: int) -> bool:
-    """Preempt from the end until a block is free; False where the request at `place` had to go itself."""
+    """Preempt from the end until a block is free; False where the request at `place` itself had to go or waits."""
     while workers.ints[worker, FREE_BLOCKS] < 1:
-        last = last_idle(requests, workers, worker)
+        last = workers.ints[worker, NUM_RUNNING] - 1
         victim = int(workers.running[worker, last])
+        if requests.ints[victim, IN_FLIGHT]:
+            return False
         if requests.ints[victim, STATE] != DECODING:
             requests.ints[victim, KNOWN] = requests.ints[victim, COMPUTED]
         if last > place:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from servingsim.compiled import compiled
 from servingsim.workers.kv import blocks_for, grow
-from servingsim.workers.queue import first, push_back
+from servingsim.workers.queue import first, push_back, push_by_arrival
 from servingsim.workers.running import admit, fits, hits_of, lacking_tokens, preempt, put, wanted_tokens
 from servingsim.workers.state import (
     BLOCK_TOKENS,
@@ -56,7 +56,22 @@ def plan(requests: Requests, workers: Workers, worker: int) -> int:
         return count
     count = _decodes(requests, workers, worker, count)
     # A prefill may have waited for blocks that a retraction has freed just now.
-    return count if count > 0 else _prefills(requests, workers, worker)
+    if count == 0:
+        count = _prefills(requests, workers, worker)
+    while count == 0 and _wait_for_each_other(requests, workers, worker):
+        victim = preempt(requests, workers, worker, workers.ints[worker, NUM_RUNNING] - 1)
+        push_by_arrival(requests, workers, worker, victim)
+        count = _prefills(requests, workers, worker)
+    return count
+
+
+@compiled
+def _wait_for_each_other(requests: Requests, workers: Workers, worker: int) -> bool:
+    """Several prefills hold blocks, none can have its next: possible only where pipeline stages begin many at once."""
+    for place in range(workers.ints[worker, NUM_RUNNING]):
+        if requests.ints[workers.running[worker, place], IN_FLIGHT]:
+            return False
+    return bool(workers.ints[worker, NUM_RUNNING] > 1)
 
 
 @compiled
@@ -169,7 +184,7 @@ def _blocks_needed(requests: Requests, workers: Workers, worker: int, steps: int
 
 @compiled
 def _fewest_outputs(requests: Requests, workers: Workers, worker: int) -> int:
-    """Place of the decoding request with the fewest outputs, the longest prompt among equals; one request always stays."""
+    """Place of the decoding request with the fewest outputs, the longest prompt among equals; one always stays."""
     ints, chosen = requests.ints, NONE
     for place in range(workers.ints[worker, NUM_RUNNING]):
         request = workers.running[worker, place]

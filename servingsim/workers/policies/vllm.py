@@ -18,7 +18,6 @@ from servingsim.workers.running import (
     fits,
     hits_of,
     lacking_tokens,
-    last_idle,
     preempt,
     put,
     wanted_tokens,
@@ -42,22 +41,27 @@ from servingsim.workers.state import (
 if TYPE_CHECKING:
     from servingsim.workers.state import Requests, Workers
 
+ENOUGH, PREEMPTED, WAITS = range(3)
+"""How the running requests got their blocks: from the free ones, from others, or not before an iteration has ended."""
+
 
 @compiled
 def plan(requests: Requests, workers: Workers, worker: int) -> int:
     """Plan one iteration; how many requests it computes."""
     budget = workers.ints[worker, TOKEN_BUDGET]
-    count, left, preempted = _running(requests, workers, worker, budget)
-    while preempted and count == 0:  # the first one gave way to itself: the engine schedules again at once
-        count, left, preempted = _running(requests, workers, worker, budget)
-    if not preempted:
+    count, left, short = _running(requests, workers, worker, budget)
+    while (
+        short == PREEMPTED and count == 0
+    ):  # the first one gave way to itself: the engine schedules again at once
+        count, left, short = _running(requests, workers, worker, budget)
+    if short == ENOUGH:
         count = _waiting(requests, workers, worker, count, left)
     return count
 
 
 @compiled
-def _running(requests: Requests, workers: Workers, worker: int, budget: int) -> tuple[int, int, bool]:
-    count, place, preempted = 0, 0, False
+def _running(requests: Requests, workers: Workers, worker: int, budget: int) -> tuple[int, int, int]:
+    count, place, short = 0, 0, ENOUGH
     while place < workers.ints[worker, NUM_RUNNING] and budget > 0:
         request = int(workers.running[worker, place])
         tokens = min(wanted_tokens(requests, workers, worker, request), budget)
@@ -70,9 +74,9 @@ def _running(requests: Requests, workers: Workers, worker: int, budget: int) -> 
             if held:
                 break
             victim_place = _victim(requests, workers, worker)
-            preempted = True
-            if victim_place == NONE:
-                break
+            if requests.ints[workers.running[worker, victim_place], IN_FLIGHT]:
+                return count, budget, WAITS
+            short = PREEMPTED
             victim = preempt(requests, workers, worker, victim_place)
             push_by_arrival(requests, workers, worker, victim)
             if victim == request:
@@ -85,7 +89,7 @@ def _running(requests: Requests, workers: Workers, worker: int, budget: int) -> 
         count = put(requests, workers, worker, count, request, tokens)
         budget -= tokens
         place += 1
-    return count, budget, preempted
+    return count, budget, short
 
 
 @compiled
@@ -118,16 +122,18 @@ def _waiting(requests: Requests, workers: Workers, worker: int, count: int, budg
 
 @compiled
 def _victim(requests: Requests, workers: Workers, worker: int) -> int:
-    """Place of the running request of the lowest level, the one that came last among equals."""
-    chosen = last_idle(requests, workers, worker)
+    """Place of the running request of the lowest level, the one that came last among equals.
+
+    In a pipeline it may be under way: then who asked waits for it. Would it give way itself instead, younger requests
+    could take its blocks before it has computed all its tokens again, without end.
+    """
+    chosen = workers.ints[worker, NUM_RUNNING] - 1
     for place in range(chosen - 1, -1, -1):
         request, best = workers.running[worker, place], workers.running[worker, chosen]
-        if requests.ints[request, IN_FLIGHT]:
-            continue
         level, best_level = requests.ints[request, LEVEL], requests.ints[best, LEVEL]
         if level > best_level:
             chosen = place
-    return chosen
+    return int(chosen)
 
 
 @compiled
