@@ -86,12 +86,12 @@ def serving_options(command: F) -> F:
         ),
         click.option(
             "--deployment",
-            type=click.Path(exists=True, path_type=Path),
+            type=click.Path(path_type=Path),
             help="JSON with fields of a deployment, below the flags.",
         ),
         click.option(
             "--workload",
-            type=click.Path(exists=True, path_type=Path),
+            type=click.Path(path_type=Path),
             help="A file of requests, or JSON with fields of a workload.",
         ),
         click.option("--rate", type=float, help="Mean requests a second; stretches the arrivals of a file."),

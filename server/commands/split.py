@@ -62,7 +62,7 @@ split, 1 a criterion fails, 2 refused, 130 interrupted.
 @click.option("--decode", multiple=True, metavar="CONTEXT[xN]", help="A phase to price; repeatable.")
 @click.option(
     "--capture",
-    type=click.Path(exists=True, path_type=Path),
+    type=click.Path(path_type=Path),
     help="A profile of a real run: its kernels are placed in the rows. Without one every launch is inferred.",
 )
 @click.option(

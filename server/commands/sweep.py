@@ -38,7 +38,7 @@ refused, 130 interrupted.
 )
 @click.option(
     "--points",
-    type=click.Path(exists=True, path_type=Path),
+    type=click.Path(path_type=Path),
     help="JSON list of objects, fields set together.",
 )
 @click.option("--limit", "limits", multiple=True, metavar="TEXT", help='As "ttft_ms.p90 <= 500"; repeatable.')
@@ -145,8 +145,11 @@ def _points(path: Path | None) -> Sequence[Any]:
 
     if path is None:
         return ()
-    with path.open("rb") as stream:
-        data = decode(read_all(stream, str(path)), str(path))
+    try:
+        with path.open("rb") as stream:
+            data = decode(read_all(stream, str(path)), str(path))
+    except OSError as error:
+        raise ServingSimError(f"cannot be read: {error.strerror}", code="E_PATH", path=str(path)) from error
     if not isinstance(data, list):
         raise ServingSimError("holds no list of points", known='[{"tp": 1}, {"tp": 2}]', path=str(path))
     return data

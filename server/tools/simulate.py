@@ -31,17 +31,17 @@ class SimulateIn(WorkRequest):
     decode_replicas: int = Field(0, ge=0, le=64, description="above 0: `replicas` only prefill, these decode")
     policy: Literal["vllm", "sglang", "sarathi", "prefill_first"] = "vllm"
     workload: str = Field("", max_length=1000, description="file of requests; empty: drawn")
-    rate: float = Field(0, ge=0, le=1e6, description="requests a second; 0: the file's")
+    rate: float = Field(0, ge=0, le=1e6, description="requests a second; 0: as filed")
     requests: int = Field(0, ge=0, le=1_000_000, description="0: all of the file, or 1000")
-    input_tokens: str = Field("", max_length=40, description="MEAN or MEAN:SIGMA (log-normal), where drawn")
+    input_tokens: str = Field("", max_length=40, description="MEAN[:SIGMA of log-normal], drawn")
     output_tokens: str = Field("", max_length=40, description="likewise")
     slo_ttft_ms: float = Field(0, ge=0, description="for the goodput; 0: none")
     slo_tpot_ms: float = Field(0, ge=0, description="likewise")
     fields: dict[str, Any] = Field(
         default={},
-        description="any other, dotted: pools.0.scheduler.max_num_seqs, pools.0.host.eager_ms, workload.seed",
+        description="any other: pools.0.scheduler.max_num_seqs, pools.0.host.eager_ms, workload.seed",
     )
-    db: str = Field("", description="store to read; empty: the server's")
+    db: str = Field("", description="store; empty: the server's")
 
 
 def run(request: SimulateIn, desk: Desk, watch: Watch) -> ServingFigures:

@@ -62,6 +62,10 @@ def test_replicas_are_searched_under_the_traffic_given() -> None:
     assert calm.search.value == 1
     assert busy.search.value > 1
     assert figure(busy, "devices") == busy.search.value
+    alone = spec(
+        points=[{"rate_per_s": 4000, "replicas": int(busy.search.value)}], limits=["queue_ms.p90 <= 2"]
+    )
+    assert sweep(alone, BENCH, engine="here").outcomes[0].metrics == busy.metrics
 
 
 def test_the_cheapest_is_the_cheapest_of_those_that_keep_the_limits() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from servingsim.sim.serving.deployment import Deployment
     from servingsim.sim.sweep.outcome import Outcome
 
+ROOT = Path(__file__).resolve().parents[2]
 BENCH = Estimates()
 TP = {"field": "tp", "values": [1, 2, 4, 8]}
 LIMITS = ["ttft_ms.p90 <= 60", "tpot_ms.p90 <= 8"]
@@ -137,6 +139,21 @@ def test_a_folder_of_other_files_is_left_alone(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["thesis.tex"]
 
 
+def test_a_folder_that_vanishes_or_is_a_file_is_named(tmp_path: Path) -> None:
+    """Defect: an OSError after the first hour."""
+    gone = tmp_path / "gone"
+
+    def remove(progress: SweepProgress) -> None:
+        if progress.done == 1:
+            shutil.rmtree(gone)
+
+    with pytest.raises(ServingSimError, match="cannot be written"):
+        sweep(spec(grid=[TP]), BENCH, engine="here", folder=gone, on_progress=remove)
+    (tmp_path / "file").touch()
+    with pytest.raises(ServingSimError, match="cannot be written"):
+        sweep(spec(), BENCH, engine="here", folder=tmp_path / "file")
+
+
 def test_what_cannot_be_simulated_is_an_outcome_and_the_others_go_on() -> None:
     """Defect: one partition that does not fit ends a night's sweep."""
     report = sweep(spec(grid=[{"field": "tp", "values": [3, 1]}]), BENCH, engine="here")
@@ -175,6 +192,26 @@ def test_an_engine_or_a_number_of_workers_that_is_not_there_is_refused(
     assert said in str(refused.value)
 
 
+@pytest.mark.slow
+@pytest.mark.long
+def test_ray_gives_the_same_outcomes() -> None:
+    """Defect: another engine, another answer; or a function that cannot be sent to a cluster."""
+    pytest.importorskip("ray")
+    code = (
+        "from tests.sim_sweep.bench import Estimates, spec\n"
+        "from servingsim.sim.sweep.run import sweep\n"
+        "import sys\n"
+        "grid = [{'field': 'tp', 'values': [1, 2, 4, 8, 3]}]\n"
+        "for engine in ('ray', 'here'):\n"
+        "    outcomes = sweep(spec(grid=grid), Estimates(), engine=engine, workers=2).outcomes\n"
+        "    for outcome in outcomes:\n"
+        "        sys.stdout.write(outcome.model_copy(update={'elapsed_s': 0.0}).model_dump_json() + '\\n')\n"
+    )
+    lines = _said(code, ROOT).splitlines()
+    assert len(lines) == 10
+    assert lines[:5] == lines[5:]
+
+
 def test_without_ray_the_extra_is_named(tmp_path: Path) -> None:
     """Defect: an ImportError; or the sweep needs Ray where another engine runs it."""
     (tmp_path / "ray.py").write_text("raise ImportError('not here')\n")
@@ -186,14 +223,19 @@ def test_without_ray_the_extra_is_named(tmp_path: Path) -> None:
         "try: sweep(spec(), Estimates(), engine='ray')\n"
         "except ServingSimError as error: sys.stdout.write(str(error))\n"
     )
-    root = Path(__file__).resolve().parents[2]
-    answer = subprocess.run(
+    assert "pip install 'servingsim[ray]'" in _said(code, tmp_path)
+
+
+def _said(code: str, folder: Path) -> str:
+    """What another process says that looks for modules in the folder first."""
+    before = os.environ.get("PYTHONPATH", "")
+    paths = os.pathsep.join([str(folder), str(ROOT), *([before] if before else [])])
+    return subprocess.run(
         [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{root}"},
-        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": paths},
+        cwd=folder,
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
-    )
-    assert "pip install 'servingsim[ray]'" in answer.stdout
+        timeout=300,
+    ).stdout

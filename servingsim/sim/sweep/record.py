@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MANIFEST, OUTCOMES = "manifest.json", "outcomes.jsonl"
-NEEDED_BYTES = 1 << 20
-"""Room that an outcome may take; one takes a few kilobytes."""
 
 
 class Manifest(BaseModel):
@@ -64,9 +62,7 @@ class Record:
             beside.replace(record.manifest)
             record.close_last_line()
         except OSError as error:
-            raise ServingSimError(
-                f"cannot be written: {error.strerror}", code="E_PATH", path=str(folder)
-            ) from error
+            raise _unwritable(folder, error) from error
         return record
 
     @property
@@ -80,9 +76,16 @@ class Record:
         return self.folder / OUTCOMES
 
     def add(self, outcome: Outcome) -> None:
-        """Keep an outcome; it is on disk when this returns."""
-        with self.file.open("a", encoding="utf-8") as file:
-            file.write(outcome.model_dump_json() + "\n")
+        """Keep an outcome; the system has it when this returns.
+
+        Raises:
+            ServingSimError: The disk is full, or the folder is gone.
+        """
+        try:
+            with self.file.open("a", encoding="utf-8") as file:
+                file.write(outcome.model_dump_json() + "\n")
+        except OSError as error:
+            raise _unwritable(self.folder, error) from error
 
     def outcomes(self) -> dict[str, Outcome]:
         """Every outcome by its point's key.
@@ -140,3 +143,12 @@ def read_manifest(folder: Path) -> Manifest:
         ) from error
     except ValueError as error:
         raise ServingSimError(f"no manifest that this version reads: {error}", path=str(path)) from error
+
+
+def _unwritable(folder: Path, error: OSError) -> ServingSimError:
+    return ServingSimError(
+        f"cannot be written: {error.strerror}",
+        code="E_PATH",
+        path=str(folder),
+        hint="the outcomes that are there are used again",
+    )
