@@ -1,8 +1,8 @@
 """Vidur's golden runs as simulations of ours: its own kernel tables, its requests, its policy.
 
 The tables are Vidur's per-op predictions (ms, one layer) on its integer grid, so both simulators price an iteration
-from the same numbers: layers x (token ops at tokens rounded up to 8 + decode attention + prefill attention), with 10 % on
-attention where several requests share it and the model has grouped queries.
+from the same numbers: layers x (token ops at tokens rounded up to 8 + decode attention + prefill attention), with 10 %
+on attention where several requests share it and the model has grouped queries.
 """
 
 from __future__ import annotations

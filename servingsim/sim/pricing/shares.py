@@ -60,7 +60,9 @@ def leaf_costs(pools: Sequence[PoolPrices], visits: Visits) -> tuple[LeafCost, .
 def _visits(visits: Visits, pool: int, leaf: LeafTable) -> FloatArray:
     shape = tuple(slice(size) for size in leaf.time_ms.shape)
     of_family: dict[Family, FloatArray] = {"decode": visits.decode[pool], "prefill": visits.prefill[pool]}
-    table = of_family[leaf.family] if leaf.family in of_family else visits.counts[pool, COUNT_ROW[leaf.family]]
+    table = (
+        of_family[leaf.family] if leaf.family in of_family else visits.counts[pool, COUNT_ROW[leaf.family]]
+    )
     weights: FloatArray = table[shape]
     return weights
 
