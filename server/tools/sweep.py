@@ -25,7 +25,7 @@ class SweepIn(WorkRequest):
     """What every point begins with, and what varies."""
 
     base: dict[str, Any] = Field(description="arguments of simulate")
-    vary: dict[str, list[Any]] = Field(
+    vary: dict[str, list[bool | int | float | str]] = Field(
         default={},
         max_length=12,
         description="field: values; several make a grid, e.g. tp, max_num_seqs, rate_per_s",

@@ -42,6 +42,7 @@ CONFIG: dict[str, Any] = {
 CASES = (ForwardCase(1, 64, 0), ForwardCase(2, 1, 96))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_prefill_and_decode_of_a_small_llama(tmp_path: Path) -> None:
     """A slot that is missing, priced twice, at the wrong shape or with warm operands: each costs more than 35 %."""

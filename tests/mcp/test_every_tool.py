@@ -54,10 +54,7 @@ ONE_LAYER = {
 }  # fmt: skip
 
 
-LONG = [pytest.param(way, marks=pytest.mark.long) for way in ("memory, auto", "memory, legacy", "http")]
-
-
-@pytest.fixture(params=["stdio", *LONG])
+@pytest.fixture(params=["stdio", "memory, auto", "memory, legacy", "http"])
 def connect(
     request: pytest.FixtureRequest, tmp_path: Path, start: Callable[..., Lines]
 ) -> Callable[[], contextlib.AbstractAsyncContextManager[Client]]:
@@ -96,6 +93,7 @@ def connect(
     return opened
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.anyio
 async def test_every_tool_answers_a_good_call(

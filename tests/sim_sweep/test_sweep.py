@@ -15,7 +15,7 @@ import pytest
 
 from servingsim.errors import ServingSimError
 from servingsim.sim.serving.simulate import simulate
-from servingsim.sim.sweep.metrics import metrics_of
+from servingsim.sim.sweep.reading import metrics_of
 from servingsim.sim.sweep.record import read_manifest
 from servingsim.sim.sweep.run import SweepProgress, sweep
 from servingsim.sim.workload.load import workload_of

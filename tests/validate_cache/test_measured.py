@@ -78,6 +78,7 @@ def test_a_norm_on_this_cpu_is_filled_probed_and_rechecked(here: Desk) -> None:
     assert FidelityReport.model_validate_json(report.model_dump_json()) == report
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_an_agents_own_kernel_is_validated_without_being_imported_here(here: Desk) -> None:
     """Defect: workspace kinds that the skill cannot see, or that it runs in its own process."""

@@ -9,8 +9,8 @@ from servingsim.errors import ServingSimError
 from servingsim.sim.serving.simulate import simulate
 from servingsim.sim.sweep.bench import opened
 from servingsim.sim.sweep.limits import broken
-from servingsim.sim.sweep.metrics import metrics_of
 from servingsim.sim.sweep.outcome import Fault, Found, Outcome
+from servingsim.sim.sweep.reading import metrics_of
 from servingsim.sim.sweep.search import Tried, fewest_replicas, highest_rate
 from servingsim.sim.sweep.spec import RateSearch
 from servingsim.sim.sweep.traffic import traffic
