@@ -40,6 +40,8 @@ WITHOUT_FIXTURES = {
 """Scenarios that ask for no tool or resource of a given name."""
 
 
+@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("version", WITHOUT_FIXTURES)
 def test_the_server_conforms_where_a_scenario_asks_for_no_fixture(
     node: Path,

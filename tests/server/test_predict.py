@@ -230,6 +230,7 @@ def test_the_default_database_comes_from_the_environment(db: Path, monkeypatch: 
     assert answered(CONFIG, *ARGS)["subject"]["device"] == DEVICE
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_fill_measures_what_is_missing_and_predicts_from_it(tmp_path: Path) -> None:
     """Defects: rows measured under another device key or other args than the prediction asks for."""

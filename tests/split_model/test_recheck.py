@@ -36,12 +36,16 @@ def test_an_honest_report_holds(honest: dict[str, Any], desk: Desk) -> None:
     assert again(honest, desk).status == "pass"
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_an_edited_verdict_is_named(honest: dict[str, Any], desk: Desk) -> None:
     rows = [row | ({"verdict": "fold"} if row["op"] == "attention.rope" else {}) for row in honest["rows"]]
     found = again(honest | {"rows": rows}, desk)
     assert (found.status, "verdict" in found.evidence) == ("fail", True)
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_a_row_taken_out_is_named(honest: dict[str, Any], desk: Desk) -> None:
     found = again(honest | {"rows": honest["rows"][1:]}, desk)
     assert (found.status, "rows:" in found.evidence) == ("fail", True)

@@ -51,6 +51,8 @@ def test_the_figures_of_rows_beside_the_grid_are_those_worked_out_by_hand(off_gr
     assert statuses(report)["R.4-regions"] == "pass"
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_a_bar_is_the_same_factor_up_and_down(off_grid: Lab) -> None:
     """Defect: |ratio - 1| would allow 1 / 1.1 at a bar of 0.1 and refuse 1.1."""
     assert off_grid.validate(bar=0.1000001).judged.within_rate == 0.75

@@ -9,48 +9,70 @@ import numpy as np
 from servingsim.compiled import entry
 from servingsim.sim.loop.pricing import kernels_ms
 from servingsim.sim.loop.state import SUM_COLUMNS, Visits
+from servingsim.timing.batch import MAX_REQUESTS
 from servingsim.workers.state import COMPUTED, DECODING, KNOWN, PREFILLING, REQUEST_COLUMNS, STATE
 
 if TYPE_CHECKING:
     from servingsim.sim.loop.state import Prices
-    from servingsim.timing.batch import Batch
+    from servingsim.timing.batch import Batch, BoolArray, IntArray
     from servingsim.timing.source import FloatArray
     from servingsim.workers.state import Int32Array
 
 
 class Lookup:
-    """Prices single iterations from one set of tables: 10 µs each, so make one and ask it often."""
+    """Prices single iterations from one set of tables, microseconds each: make one and ask it often."""
 
     def __init__(self, prices: Prices) -> None:
         self.prices = prices
         tables = (prices.count_ms, prices.decode_ms, prices.prefill_ms)
         self._visits = Visits(*(np.zeros(table.shape) for table in tables))
         self._sums = np.zeros(SUM_COLUMNS)
+        self._ints = np.zeros((MAX_REQUESTS, REQUEST_COLUMNS), dtype=np.int32)
+        self._plan = np.zeros((MAX_REQUESTS, 3), dtype=np.int32)
 
     def iteration_ms(self, batch: Batch, pool: int = 0) -> float:
         """Kernel time of an iteration, ms."""
-        return float(priced_ms(self.prices, self._visits, self._sums, pool, *as_plan(batch)))
-
-
-def as_plan(batch: Batch) -> tuple[Int32Array, Int32Array]:
-    """A batch as the loop sees it: rows of requests and the plan over them."""
-    rows = batch.rows
-    prefills, count = len(rows.q_len), batch.num_requests
-    ints = np.zeros((count, REQUEST_COLUMNS), dtype=np.int32)
-    plan = np.ones((count, 3), dtype=np.int32)
-    plan[:, 0] = np.arange(count)
-    plan[:prefills, 1] = rows.q_len
-    ints[:prefills, STATE], ints[prefills:, STATE] = PREFILLING, DECODING
-    ints[:prefills, COMPUTED], ints[prefills:, COMPUTED] = rows.prefix_len, rows.kv_len - 1
-    # A chunk that is not the last of its prompt leaves a token to come.
-    ints[:prefills, KNOWN] = rows.prefix_len + rows.q_len + ~rows.samples
-    return ints, plan
+        rows = batch.rows
+        return float(
+            priced_ms(
+                self.prices,
+                self._visits,
+                self._sums,
+                pool,
+                self._ints,
+                self._plan,
+                rows.q_len,
+                rows.prefix_len,
+                rows.samples,
+                rows.kv_len,
+            )
+        )
 
 
 @entry
-def priced_ms(
-    prices: Prices, visits: Visits, sums: FloatArray, pool: int, ints: Int32Array, plan: Int32Array
+def priced_ms(  # noqa: PLR0913, PLR0917 - arrays one by one: a tuple of read-only ones would be a type of its own
+    prices: Prices,
+    visits: Visits,
+    sums: FloatArray,
+    pool: int,
+    ints: Int32Array,
+    plan: Int32Array,
+    q_len: IntArray,
+    prefix_len: IntArray,
+    samples: BoolArray,
+    kv_len: IntArray,
 ) -> float:
-    """Kernel time of a plan, ms."""
-    kernel_ms, _prefills = kernels_ms(prices, visits, sums, pool, ints, plan, len(plan))
+    """Kernel time of an iteration, ms: its rows written down as the loop sees requests, then priced."""
+    prefills, count = len(q_len), len(q_len) + len(kv_len)
+    for index in range(count):
+        plan[index, 0] = index
+        if index < prefills:
+            plan[index, 1] = q_len[index]
+            ints[index, STATE], ints[index, COMPUTED] = PREFILLING, prefix_len[index]
+            # A chunk that is not the last of its prompt leaves a token to come.
+            ints[index, KNOWN] = prefix_len[index] + q_len[index] + (0 if samples[index] else 1)
+        else:
+            plan[index, 1] = 1
+            ints[index, STATE], ints[index, COMPUTED] = DECODING, kv_len[index - prefills] - 1
+    kernel_ms, _prefills = kernels_ms(prices, visits, sums, pool, ints, plan, count)
     return kernel_ms

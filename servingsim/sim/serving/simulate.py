@@ -10,11 +10,19 @@ import numpy as np
 
 from servingsim.errors import ServingSimError
 from servingsim.sim.loop.build import LogSettings, PoolSettings, new_simulation
-from servingsim.sim.loop.state import FINISHED, ITERATIONS, LOGGED, LOGGED_ROWS, NUM_OPEN, STUCK
+from servingsim.sim.loop.state import (
+    FINISHED,
+    ITERATIONS,
+    LOGGED,
+    LOGGED_ROWS,
+    NEXT_ARRIVAL,
+    NUM_OPEN,
+    STUCK,
+)
 from servingsim.sim.pricing.tables import price_tables
 from servingsim.sim.serving.pool_model import pool_model
 from servingsim.sim.workload.contract import to_requests
-from servingsim.workers.state import FREE_BLOCKS, NONE, NUM_RUNNING, NUM_WAITING, TOTAL_BLOCKS
+from servingsim.workers.state import FREE_BLOCKS, KNOWN, NONE, NUM_RUNNING, NUM_WAITING, TOTAL_BLOCKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,6 +38,8 @@ if TYPE_CHECKING:
 
 EVENTS_A_PIECE = 200_000
 """Events between two reports of progress: a fraction of a second."""
+MOST_IDLE_ITERATIONS = 1_000_000
+"""Iterations without a new token or request after which a run goes in circles: preempted for ever."""
 LOG_ROWS = 65_536
 """Iterations between two emptyings of the log."""
 
@@ -157,8 +167,14 @@ def _run_to_end(
 ) -> None:
     from servingsim.sim.loop.run import run  # noqa: PLC0415 - numba takes half a second that a help text need not pay
 
+    seen, since = -1, 0
     while True:
         status = run(sim, EVENTS_A_PIECE)
+        tokens = int(sim.requests.ints[:, KNOWN].sum()) + int(sim.counters[NEXT_ARRIVAL])
+        if tokens != seen:
+            seen, since = tokens, int(sim.counters[ITERATIONS])
+        elif status != FINISHED and sim.counters[ITERATIONS] - since > MOST_IDLE_ITERATIONS:
+            raise _stuck(sim)
         if on_log is not None:
             on_log(_taken(sim))
         if on_progress is not None:
