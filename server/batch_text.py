@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from server.json_input import decode, read_all
+from server.json_input import decode_file
 from servingsim.errors import ServingSimError
 from servingsim.timing.batch import MAX_REQUESTS, Batch
 from servingsim.validation import parse
@@ -68,11 +68,5 @@ def _parts(pattern: re.Pattern[str], text: str, option: str, example: str) -> li
 
 
 def _from_file(path: Path) -> BatchFile:
-    try:
-        with path.open("rb") as stream:
-            data = read_all(stream, str(path))
-    except OSError as error:
-        raise ServingSimError(
-            f"cannot be read: {error.strerror}", code="E_NOT_FOUND", path=str(path), hint="--batch FILE.json"
-        ) from error
-    return parse(BatchFile, decode(data, str(path)), where=str(path))
+    data = decode_file(path, code="E_NOT_FOUND", hint="--batch FILE.json")
+    return parse(BatchFile, data, where=str(path))

@@ -10,6 +10,9 @@ from servingsim.validation import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+
+    from servingsim.errors import ErrorCode
 
 MAX_JSON_BYTES = 2**20
 """One query; 10,000 Inputs of three fields need half of it."""
@@ -37,6 +40,30 @@ def lines_of(stream: IO[bytes], where: str) -> Iterator[bytes]:
         if len(line) > MAX_JSON_BYTES:
             raise _too_large(where)
         yield line
+
+
+def decode_file(path: Path, *, code: ErrorCode = "E_PATH", hint: str = "") -> object:
+    """A file's text to plain data.
+
+    Raises:
+        ServingSimError: It cannot be read, with the code and the hint given; or as `read_all` and `decode`.
+    """
+    try:
+        with path.open("rb") as stream:
+            data = read_all(stream, str(path))
+    except OSError as error:
+        raise ServingSimError(
+            f"cannot be read: {error.strerror}", code=code, path=str(path), hint=hint
+        ) from error
+    return decode(data, str(path))
+
+
+def json_or_text(text: str) -> Any:  # noqa: ANN401 - any JSON
+    """A value as it is typed on a command line: JSON where it can be read so, else the text itself."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
 
 
 def decode(data: bytes | str, where: str) -> object:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from server.json_input import decode, read_all
+from server.json_input import decode_file
 from server.schema import envelope_schema, input_schema, result_schema
 from server.schema_diff import Change, Direction, compare
 from server.tool import tools
@@ -98,13 +98,7 @@ def read_schema(path: Path) -> Any:  # noqa: ANN401 - a schema may be true
     """
     from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415 - only where files are compared
 
-    try:
-        with path.open("rb") as stream:
-            schema = decode(read_all(stream, str(path)), str(path))
-    except OSError as error:
-        raise ServingSimError(
-            f"cannot be read: {error.strerror}", code="E_NOT_FOUND", path=str(path)
-        ) from error
+    schema: Any = decode_file(path, code="E_NOT_FOUND")
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:

@@ -163,7 +163,7 @@ def simulate(
     from profiling.source import StoreSource  # noqa: PLC0415 - a help text needs none of this
     from server.measuring import open_store  # noqa: PLC0415
     from server.serving.outputs import Outputs  # noqa: PLC0415
-    from server.serving.progress import watching  # noqa: PLC0415
+    from server.serving.progress import watching_run  # noqa: PLC0415
     from server.serving.request import asked  # noqa: PLC0415
     from server.serving.run import served  # noqa: PLC0415
     from server.serving_page.view import show  # noqa: PLC0415
@@ -186,7 +186,7 @@ def simulate(
             wanted.deployment,
             wanted.workload,
             StoreSource(store),
-            on_progress=stack.enter_context(watching()),
+            on_progress=stack.enter_context(watching_run()),
             on_log=outputs.add if outputs else None,
         )
         report = results_of(simulated, slo=slo)

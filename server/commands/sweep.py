@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from profiling.console import emit
 from profiling.paths import default_db
 from server.commands.simulate import serving_options
 from server.console import json_flag
+from server.json_input import decode_file, json_or_text
 from servingsim.errors import ServingSimError
 
 if TYPE_CHECKING:
@@ -76,8 +76,9 @@ def sweep(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Simulate MODEL at every point of a grid or a list, or search each for the highest rate that keeps limits."""
     from server.serving.bench import StoreBench  # noqa: PLC0415 - a help text needs none of this
+    from server.serving.progress import watching_sweep  # noqa: PLC0415
     from server.serving.request import asked  # noqa: PLC0415
-    from server.serving.sweep_view import show, watching, written  # noqa: PLC0415
+    from server.serving.sweep_view import show, written  # noqa: PLC0415
     from servingsim.sim.sweep.run import sweep as run_sweep  # noqa: PLC0415
     from servingsim.sim.sweep.spec import SweepSpec  # noqa: PLC0415
     from servingsim.validation import parse  # noqa: PLC0415
@@ -104,7 +105,7 @@ def sweep(  # noqa: PLR0913 - one parameter an option
             path=str(path),
             hint="give one with --db, or import rows first",
         )
-    with watching() as on_progress:
+    with watching_sweep() as on_progress:
         report = run_sweep(
             spec, StoreBench.of(path), folder=out, engine=engine, workers=workers, on_progress=on_progress
         )
@@ -130,26 +131,13 @@ def axis_of(text: str) -> dict[str, Any]:
     field, found, values = text.partition("=")
     if not found or not field or not values:
         raise ServingSimError(f"--vary {text!r}", known="FIELD=VALUE,VALUE", hint="for instance tp=1,2,4")
-    return {"field": field, "values": [_value(each) for each in values.split(",")]}
-
-
-def _value(text: str) -> Any:  # noqa: ANN401 - any JSON
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    return {"field": field, "values": [json_or_text(each) for each in values.split(",")]}
 
 
 def _points(path: Path | None) -> Sequence[Any]:
-    from server.json_input import decode, read_all  # noqa: PLC0415 - only where there is a file
-
     if path is None:
         return ()
-    try:
-        with path.open("rb") as stream:
-            data = decode(read_all(stream, str(path)), str(path))
-    except OSError as error:
-        raise ServingSimError(f"cannot be read: {error.strerror}", code="E_PATH", path=str(path)) from error
+    data = decode_file(path)
     if not isinstance(data, list):
         raise ServingSimError("holds no list of points", known='[{"tp": 1}, {"tp": 2}]', path=str(path))
     return data

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
-from server.json_input import decode, read_all
+from server.json_input import decode_file, json_or_text
 from servingsim.errors import ServingSimError
 from servingsim.validation import shown
 
@@ -32,11 +31,7 @@ def from_file(path: Path | None) -> dict[str, Any]:
     """
     if path is None:
         return {}
-    try:
-        with path.open("rb") as stream:
-            data = decode(read_all(stream, str(path)), str(path))
-    except OSError as error:
-        raise ServingSimError(f"cannot be read: {error.strerror}", code="E_PATH", path=str(path)) from error
+    data = decode_file(path)
     if not isinstance(data, dict):
         raise ServingSimError(f"holds {shown(data)}", known="one JSON object", path=str(path))
     return data
@@ -58,7 +53,7 @@ def from_texts(texts: Iterable[str]) -> dict[str, Any]:
                 known="FIELD=VALUE with dots between fields",
                 hint="for instance pools.0.tp=2",
             )
-        fields = laid_over(fields, _nested(names, _value(value)))
+        fields = laid_over(fields, _nested(names, json_or_text(value)))
     return fields
 
 
@@ -86,10 +81,3 @@ def _joined_list(below: list[Any], above: dict[str, Any]) -> list[Any]:
             raise ServingSimError(f"place {place} of a list of {len(joined)}", known="places count from 0")
         joined[place] = _joined(joined[place], value)
     return joined
-
-
-def _value(text: str) -> object:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text

@@ -1,13 +1,10 @@
-"""A sweep for people: progress while it runs, a table, and its report as files."""
+"""A sweep for people: a table, and its report as files."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
 from rich.table import Table
 
 from server.serving_page.figures import milliseconds, plain
@@ -18,13 +15,11 @@ from server.whole_file import plain_json, write_whole
 from servingsim.errors import ServingSimError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from servingsim.sim.results.report import Spread
     from servingsim.sim.sweep.outcome import Outcome
     from servingsim.sim.sweep.report import SweepReport
-    from servingsim.sim.sweep.run import SweepProgress
 
 REPORT, PAGE = "sweep.json", "sweep.html"
 COLUMNS = (
@@ -39,21 +34,6 @@ COLUMNS = (
     "busy",
     "says",
 )
-
-
-@contextmanager
-def watching() -> Iterator[Callable[[SweepProgress], None]]:
-    """A line that follows the sweep on stderr; nothing where that is no terminal."""
-    columns = (TextColumn("sweeping"), BarColumn(), TextColumn("{task.fields[said]}"), TimeElapsedColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("sweeping", total=None, said="")
-
-        def follow(progress: SweepProgress) -> None:
-            said = f"{progress.done} of {progress.total} points"
-            said += f", {progress.known} known from before" if progress.known else ""
-            bar.update(task, total=progress.total, completed=progress.done, said=said)
-
-        yield follow
 
 
 def show(report: SweepReport) -> None:

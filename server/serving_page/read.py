@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from server.json_input import decode, read_all
-from servingsim.errors import ServingSimError
+from server.json_input import decode_file
 from servingsim.sim.results.report import ServingReport
 from servingsim.validation import parse
 
@@ -22,14 +21,5 @@ def read_report(path: Path) -> ServingReport:
         ServingSimError: E_PATH, it cannot be read; E_INPUT, it is no serving report.
     """
     file = path / f"{STEM}.json" if path.is_dir() else path
-    try:
-        with file.open("rb") as stream:
-            data = decode(read_all(stream, str(file)), str(file))
-    except OSError as error:
-        raise ServingSimError(
-            f"cannot be read: {error.strerror}",
-            code="E_PATH",
-            path=str(file),
-            hint="name a serving.json, or the folder that `servingsim simulate --out` wrote",
-        ) from error
-    return parse(ServingReport, data, where=str(file))
+    hint = "name a serving.json, or the folder that `servingsim simulate --out` wrote"
+    return parse(ServingReport, decode_file(file, hint=hint), where=str(file))

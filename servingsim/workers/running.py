@@ -127,12 +127,18 @@ def preempt(requests: Requests, workers: Workers, worker: int, place: int) -> in
 @compiled
 def leave(requests: Requests, workers: Workers, worker: int, request: int, state: int) -> None:
     """A running request leaves the worker for good, or for another one."""
+    take_out(workers, worker, request)
+    release(requests, workers, worker, request)
+    requests.ints[request, STATE] = state
+
+
+@compiled
+def take_out(workers: Workers, worker: int, request: int) -> None:
+    """A request runs here no longer; its blocks stay as they are."""
     for place in range(workers.ints[worker, NUM_RUNNING]):
         if workers.running[worker, place] == request:
             _close_up(workers, worker, place)
             break
-    release(requests, workers, worker, request)
-    requests.ints[request, STATE] = state
 
 
 @compiled

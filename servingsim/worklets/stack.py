@@ -27,6 +27,28 @@ class Route:
     op: str = ""
 
 
+def engine_routes(framework: str) -> tuple[Route, ...]:
+    """Routes of an engine whose own kernels are those of imported rows of one framework.
+
+    Of elementwise operations only the convolution has imported rows: as a route of all they would hide measured ones.
+    """
+    own, measured = (framework,), ("flashinfer", "torch")
+    kinds = (
+        *("mla_prefill", "mla_decode", "gated_delta_prefill", "gated_delta_decode"),
+        *("mamba2_prefill", "mamba2_decode", "fused_moe", "grouped_gemm", "topk_routing"),
+    )
+    return (
+        Route("single_gemm", ("torch",), own),
+        Route("rms_norm", measured, own),
+        Route("elementwise", ("torch",)),
+        Route("elementwise", ("torch",), own, op="causal_conv1d"),
+        Route("attention_prefill", measured, own),
+        Route("attention_decode", measured, own),
+        *(Route(kind, ("torch",), own) for kind in kinds),
+        Route("all_reduce", ("nccl", "gloo"), (framework, "nccl")),
+    )
+
+
 @dataclass(frozen=True)
 class Unpriced:
     """Something that the stack runs and the tree does not price, said aloud; from `from_tp` ranks on."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from profiling.importers.aiconfigurator.columns import Text
+from profiling.importers.aiconfigurator.dtypes import dtype_column
 
 if TYPE_CHECKING:
     from profiling.importers.aiconfigurator.columns import IntArray
@@ -34,6 +35,17 @@ def exchange_args(judge: Judge, tokens: IntArray, topk: IntArray, ranks: IntArra
         "num_ranks": ranks,
         "dtype": dtype,
     }
+
+
+def unified_args(judge: Judge) -> Args:
+    """Args from the table of both ways; rows whose dtype is called `default` are refused: it does not say which."""
+    return exchange_args(
+        judge,
+        judge.whole("num_tokens", least=1),
+        judge.whole("topk", least=1),
+        judge.whole("ep_size", least=2),
+        dtype_column(judge, "comm_dtype"),
+    )
 
 
 def low_latency_args(judge: Judge, dtype: str) -> Args:

@@ -8,7 +8,7 @@ Sources in SGLang 0.5 (`python/sglang/srt`): `QKVParallelLinear` and `MergedColu
 
 from __future__ import annotations
 
-from servingsim.worklets.stack import Route, Stack, Unpriced
+from servingsim.worklets.stack import Stack, Unpriced, engine_routes
 
 STACK = Stack(
     name="sglang",
@@ -19,25 +19,7 @@ STACK = Stack(
     kv_append="copy",
     vocab_multiple=64,
     max_tp=64,
-    routes=(
-        Route("single_gemm", ("torch",), ("sglang",)),
-        Route("rms_norm", ("flashinfer", "torch"), ("sglang",)),
-        Route("elementwise", ("torch",)),
-        # The one elementwise operation whose rows are imported: as a route of all they would hide measured ones.
-        Route("elementwise", ("torch",), ("sglang",), op="causal_conv1d"),
-        Route("attention_prefill", ("flashinfer", "torch"), ("sglang",)),
-        Route("attention_decode", ("flashinfer", "torch"), ("sglang",)),
-        Route("mla_prefill", ("torch",), ("sglang",)),
-        Route("mla_decode", ("torch",), ("sglang",)),
-        Route("gated_delta_prefill", ("torch",), ("sglang",)),
-        Route("gated_delta_decode", ("torch",), ("sglang",)),
-        Route("mamba2_prefill", ("torch",), ("sglang",)),
-        Route("mamba2_decode", ("torch",), ("sglang",)),
-        Route("fused_moe", ("torch",), ("sglang",)),
-        Route("grouped_gemm", ("torch",), ("sglang",)),
-        Route("topk_routing", ("torch",), ("sglang",)),
-        Route("all_reduce", ("nccl", "gloo"), ("sglang", "nccl")),
-    ),
+    routes=engine_routes("sglang"),
     unpriced=(
         Unpriced("logits gather", "all ranks' logits to one; there is no kernel kind for it", from_tp=2),
         Unpriced("sampling", "top-k and top-p over the logits, and its bookkeeping"),

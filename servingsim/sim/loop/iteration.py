@@ -39,8 +39,8 @@ from servingsim.sim.loop.state import (
     WAITING_MS,
     WORKER_ITERATIONS,
 )
-from servingsim.workers.policies import prefill_first, sarathi, sglang, vllm
-from servingsim.workers.running import leave
+from servingsim.workers.policies import SARATHI, SGLANG, VLLM, prefill_first, sarathi, sglang, vllm
+from servingsim.workers.running import leave, take_out
 from servingsim.workers.state import (
     ARRIVAL_MS,
     COMPUTED,
@@ -74,13 +74,13 @@ if TYPE_CHECKING:
 
 @compiled
 def make_plan(sim: Simulation, worker: int) -> int:
-    """The policy's next iteration; codes are the places in `policies.POLICIES`."""
+    """The policy's next iteration."""
     policy = sim.workers.ints[worker, POLICY]
-    if policy == 0:
+    if policy == VLLM:
         return vllm.plan(sim.requests, sim.workers, worker)
-    if policy == 1:
+    if policy == SGLANG:
         return sglang.plan(sim.requests, sim.workers, worker)
-    if policy == 2:
+    if policy == SARATHI:
         return sarathi.plan(sim.requests, sim.workers, worker)
     return prefill_first.plan(sim.requests, sim.workers, worker)
 
@@ -217,13 +217,7 @@ def _take_over(sim: Simulation, worker: int, lane: int, count: int, now_ms: floa
 def _send_on(sim: Simulation, worker: int, request: int) -> None:
     """Prefilled here, decoded elsewhere: the KV cache goes over this link; its blocks stay until it is there."""
     cluster = sim.cluster
-    running = sim.workers.running[worker]
-    for place in range(sim.workers.ints[worker, NUM_RUNNING]):
-        if running[place] == request:
-            for behind in range(place + 1, sim.workers.ints[worker, NUM_RUNNING]):
-                running[behind - 1] = running[behind]
-            sim.workers.ints[worker, NUM_RUNNING] -= 1
-            break
+    take_out(sim.workers, worker, request)
     sim.requests.ints[request, STATE] = MOVING
     sim.requests.ints[request, PREFILL_WORKER] = worker
     link = cluster.links[int(sim.workers.ints[worker, POOL])]

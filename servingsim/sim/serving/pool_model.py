@@ -70,10 +70,7 @@ def pool_model(
     """
     scheduler = pool.scheduler
     longest = scheduler.max_model_len or longest_context(model) or LONGEST_WITHOUT_LIMIT
-    # A prefill-first policy cuts no prompt, so an iteration may hold one of any length.
-    whole = scheduler.policy == "prefill_first" or not scheduler.chunked_prefill
-    whole_tokens = longest if whole else 0
-    largest = max(whole_tokens, most_tokens(_worker(pool, longest, kv_blocks=1)))
+    largest = most_tokens(_worker(pool, longest, kv_blocks=1))
     extent = Extent(largest, scheduler.max_num_seqs, longest, scheduler.draft_tokens)
     options = PredictOptions(
         device=pool.device,
