@@ -22,3 +22,11 @@ def shared_data() -> Path:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Slow tests first, so that no worker is left with one at the end."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Bytes are named by their length: a packed stream holds the second in which it was made.
+
+    The processes of one run collect on their own, and ids that differ between them end the run.
+    """
+    return f"{argname}-{len(val)}-bytes" if isinstance(val, bytes) else None
