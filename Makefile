@@ -42,10 +42,13 @@ docs: $(STAMP)  ## write the generated documents and schemas from the code
 bench: $(STAMP)  ## fidelity on held-out GPU rows and evaluation speed; writes build/bench.json
 	$(BIN)/python -m benchmarks
 
+accuracy: $(STAMP)  ## measure every claim about accuracy; writes build/accuracy.json, ACCURACY.md and the errors that predictions print
+	$(BIN)/python -m benchmarks.accuracy
+
 worked-example: $(STAMP)  ## run the worked example and write its page
 	$(BIN)/python -m tests.worked_example.transcript
 
 clean:  ## remove what the targets made, the environment too
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help install demo test test-long check docs bench worked-example clean
+.PHONY: help install demo test test-long check docs bench accuracy worked-example clean

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,7 @@ class Bench:
             self.close()
         self._serves = serves
         if self._worker is None:
-            self._worker = WorkerProcess(job.device.threads)
+            self._worker = WorkerProcess(job.device.threads, python=self._settings.python or sys.executable)
         if job.kind.name not in self._libraries:
             try:
                 answer = self.ask(

@@ -89,9 +89,9 @@ def local_named(name: str) -> LocalDevice | None:
     return next((device for device in local_devices(threads) if device.name == name), None)
 
 
-def not_runnable(backend: Backend, devices: Sequence[LocalDevice]) -> str:
-    """Why a backend cannot run here, empty where it can."""
-    missing = missing_modules(backend)
+def not_runnable(backend: Backend, devices: Sequence[LocalDevice], python: str = "") -> str:
+    """Why a backend cannot run here, empty where it can; under another interpreter its imports tell, later."""
+    missing = [] if python else missing_modules(backend)
     if missing:
         return f"not importable: {', '.join(missing)}"
     if not any(device.type in backend.devices for device in devices):
@@ -100,7 +100,7 @@ def not_runnable(backend: Backend, devices: Sequence[LocalDevice]) -> str:
 
 
 def device_for(
-    backend: Backend, devices: Sequence[LocalDevice], wanted: DeviceType | None = None
+    backend: Backend, devices: Sequence[LocalDevice], wanted: DeviceType | None = None, python: str = ""
 ) -> LocalDevice:
     """Where a backend runs: the first device of a type that it supports, or of the wanted type.
 
@@ -108,15 +108,16 @@ def device_for(
         ServingSimError: E_NO_GPU where there is no such device, E_TOOLCHAIN where a module is missing.
     """
     usable = [device for device in devices if wanted in {None, device.type}]
-    why = not_runnable(backend, usable)
+    why = not_runnable(backend, usable, python)
     if not why:
         return next(device for device in usable if device.type in backend.devices)
-    toolchain = bool(missing_modules(backend))
+    toolchain = bool(missing_modules(backend)) and not python
     raise ServingSimError(
         f"backend {backend.name!r} of {backend.kind} cannot run here: {why}",
         code="E_TOOLCHAIN" if toolchain else "E_NO_GPU",
         known=f"devices here: {', '.join(device.name for device in usable) or 'none of that type'}",
-        hint="install the missing modules (pip install 'servingsim[torch]' brings torch and transformers)"
+        hint="install the missing modules (pip install 'servingsim[torch]' brings torch and transformers), or name "
+        "with --python an interpreter that has them"
         if toolchain
         else "choose a backend that `python -m profiling list` calls runnable",
     )

@@ -5,18 +5,22 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Self
 
+from profiling.forward_model import DividedStep
+from profiling.forward_spans import Span
 from profiling.timers.samples import Sample, judged
 from profiling.worker_process import WorkerError, WorkerProcess
 from servingsim.errors import ServingSimError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from types import TracebackType
 
     from profiling import protocol
+    from profiling.contract import Setting
     from profiling.forward_case import ForwardCase
     from profiling.forward_model import TorchDtype
     from profiling.row import Timing
+    from profiling.specs import Spec
 
 LOAD_TIMEOUT_S = 300.0
 RUN_TIMEOUT_S = 600.0
@@ -51,8 +55,40 @@ class Forward:
         Raises:
             ServingSimError: E_TOOLCHAIN, when the step cannot run.
         """
+        return judged(self.steps(case, samples))
+
+    def steps(self, case: ForwardCase, samples: int) -> list[Sample]:
+        """As `measure`, the samples themselves."""
         answer = self._ask({"op": "run", "case": asdict(case), "samples": samples}, RUN_TIMEOUT_S)
-        return judged([Sample(**sample) for sample in answer["samples"]])
+        return [Sample(**sample) for sample in answer["samples"]]
+
+    def divide(self, case: ForwardCase, samples: int) -> DividedStep:
+        """Time steps of a case with every part of the model apart.
+
+        Raises:
+            ServingSimError: E_TOOLCHAIN, when the step cannot run.
+        """
+        answer = self._ask({"op": "divide", "case": asdict(case), "samples": samples}, RUN_TIMEOUT_S)
+        spans = {label: Span(**span) for label, span in answer["spans"].items()}
+        return DividedStep([Sample(**each) for each in answer["samples"]], spans, answer["active_experts"])
+
+    def hold(self, kernels: Sequence[tuple[str, str, Spec]], setting: Setting) -> None:
+        """Prepare kernels (kind, backend, args) beside the model, in place of those before.
+
+        Raises:
+            ServingSimError: E_TOOLCHAIN, when one cannot be prepared.
+        """
+        wanted = [{"kind": kind, "backend": backend, "args": args} for kind, backend, args in kernels]
+        self._ask({"op": "hold", "kernels": wanted, "setting": asdict(setting)}, RUN_TIMEOUT_S)
+
+    def sample(self, samples: int) -> list[list[Sample]]:
+        """So many samples of every kernel that is held, in their order.
+
+        Raises:
+            ServingSimError: E_TOOLCHAIN, when one cannot run.
+        """
+        answer = self._ask({"op": "sample", "samples": samples}, RUN_TIMEOUT_S)
+        return [[Sample(**sample) for sample in found] for found in answer["kernels"]]
 
     def close(self) -> None:
         """End the worker."""

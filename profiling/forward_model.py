@@ -7,14 +7,18 @@ long as none is denormal or not finite.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from profiling.forward_cache import context_cache
+from profiling.forward_routing import Routed
+from profiling.forward_spans import Span, Spans
 from profiling.timers import contention
 from profiling.timers.samples import Sample
 from servingsim.errors import ServingSimError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from profiling.forward_case import ForwardCase
 
@@ -23,6 +27,21 @@ WEIGHT_RANGE = 0.02
 UNCOUNTED_STEPS = 3
 """Decode steps before the counted ones: memory settles as the cache grows."""
 TorchDtype = Literal["bf16", "fp16", "fp32"]
+
+
+@dataclass(frozen=True)
+class DividedStep:
+    """Steps with spans.
+
+    Attributes:
+        samples: Each step as a whole.
+        spans: Own time by label, of all steps together.
+        active_experts: Experts that a step's tokens went to, mean over layers and steps; 0 without experts.
+    """
+
+    samples: list[Sample]
+    spans: dict[str, Span]
+    active_experts: float
 
 
 class ForwardModel:
@@ -56,24 +75,47 @@ class ForwardModel:
         generation, so that memory is reused as it is there; they are centred on the case's context. Only the
         position that is sampled goes through the output head.
         """
-        ids = self._torch.randint(0, 1000, (case.batch_size, case.q_len), device=self._device)
         uncounted = UNCOUNTED_STEPS if case.q_len == 1 else 1
-        steps = samples + uncounted
         with self._torch.inference_mode(), contention.watch() as waited_ns:
-            if case.q_len == 1:
-                cache = self._cache(case, max(case.context_len - steps // 2, 0))
-                times = [self._step(ids, cache, waited_ns) for _ in range(steps)]
-            else:
-                times = [
-                    self._step(ids, self._cache(case, case.context_len), waited_ns) for _ in range(steps)
-                ]
+            times = [
+                self._step(ids, cache, waited_ns) for ids, cache in self._steps(case, samples + uncounted)
+            ]
         return times[uncounted:]
+
+    def divide(self, case: ForwardCase, samples: int) -> DividedStep:
+        """As `run`, with every module and named function timed: where the time of a step goes.
+
+        The experts that tokens went to are counted on the way: routing is a fact of the run, like its lengths.
+        """
+        spans, routed = Spans(self._model), Routed()
+        uncounted = 1
+        with (
+            self._torch.inference_mode(),
+            contention.watch() as waited_ns,
+            spans.open(),
+            routed.open(self._model),
+        ):
+            times: list[Sample] = []
+            for ids, cache in list(self._steps(case, samples + uncounted)):  # caches first: they are no step
+                if len(times) == uncounted:
+                    spans.clear()
+                    routed.clear()
+                times.append(self._step(ids, cache, waited_ns))
+        return DividedStep(times[uncounted:], spans.read(), routed.active_experts())
+
+    def _steps(self, case: ForwardCase, steps: int) -> Iterator[tuple[Any, Any]]:
+        """Token ids and cache of each of so many steps."""
+        ids = self._torch.randint(0, 1000, (case.batch_size, case.q_len), device=self._device)
+        one_after_another = case.q_len == 1 and case.context_len > 0
+        cache = self._cache(case, max(case.context_len - steps // 2, 1)) if one_after_another else None
+        for _ in range(steps):
+            yield ids, cache if one_after_another else self._cache(case, case.context_len)
 
     def _step(self, ids: Any, cache: Any, waited_ns: Callable[[], int]) -> Sample:  # noqa: ANN401 - torch's
         before = cache.get_seq_length()
         self._synchronize()
         waited_before_ns, begin_ns = waited_ns(), time.perf_counter_ns()
-        self._model(input_ids=ids, cache=cache, use_cache=True, logits_to_keep=1)
+        self._call(ids, cache)
         self._synchronize()
         spent_ns = time.perf_counter_ns() - begin_ns
         if cache.get_seq_length() != before + ids.shape[1]:
@@ -85,21 +127,11 @@ class ForwardModel:
             )
         return Sample(spent_ns / 1e6, contention.is_clean(waited_ns() - waited_before_ns, spent_ns))
 
-    def _cache(self, case: ForwardCase, context_len: int) -> Any:  # noqa: ANN401 - a transformers cache
-        from transformers import DynamicCache  # noqa: PLC0415
+    def _call(self, ids: Any, cache: Any) -> Any:  # noqa: ANN401 - torch's
+        return self._model(input_ids=ids.to(self._device), cache=cache, use_cache=True, logits_to_keep=1)
 
-        cache = DynamicCache(config=self._config)
-        heads = self._config.num_key_value_heads
-        head_dim = getattr(self._config, "head_dim", None) or (
-            self._config.hidden_size // self._config.num_attention_heads
-        )
-        shape = (case.batch_size, heads, context_len, head_dim)
-        for layer in range(self._config.num_hidden_layers if context_len else 0):
-            keys, values = (
-                self._torch.full(shape, 0.01, dtype=self._dtype, device=self._device) for _ in range(2)
-            )
-            cache.update(keys, values, layer)
-        return cache
+    def _cache(self, case: ForwardCase, context_len: int) -> Any:  # noqa: ANN401 - a transformers cache
+        return context_cache(self._torch, self._config, case, context_len, self._call)
 
     def _fill(self) -> None:
         torch = self._torch

@@ -39,6 +39,7 @@ class RunSettings:
         retry_outliers: Measure those of them again whose samples could not be trusted.
         isolate: A fresh worker process for every shape.
         device_type: Where backends run that run on both; None takes a GPU where there is one.
+        python: Interpreter of the workers, for a library that has an environment of its own; empty: this one.
     """
 
     threads: int | None = None
@@ -49,6 +50,7 @@ class RunSettings:
     retry_outliers: bool = False
     isolate: bool = False
     device_type: DeviceType | None = None
+    python: str = ""
 
     def __post_init__(self) -> None:
         for name, low, high in (
@@ -88,7 +90,7 @@ def plan(jobs: Sequence[Job], settings: RunSettings) -> list[PlannedJob]:
             or a backend that cannot run here.
     """
     devices = local_devices(settings.threads)
-    return [_planned(job, devices, settings.device_type) for job in jobs]
+    return [_planned(job, devices, settings.device_type, settings.python) for job in jobs]
 
 
 def refuse_impossible(planned: Sequence[PlannedJob]) -> None:
@@ -111,7 +113,7 @@ def shown_args(args: Mapping[str, ArgValue]) -> str:
     return " ".join(f"{name}={value}" for name, value in args.items())
 
 
-def _planned(job: Job, devices: Sequence[LocalDevice], wanted: DeviceType | None) -> PlannedJob:
+def _planned(job: Job, devices: Sequence[LocalDevice], wanted: DeviceType | None, python: str) -> PlannedJob:
     kind, backend = kind_named(job.kind), backend_named(job.kind, job.backend)
     shapes = {
         tuple(spec.values()): spec
@@ -119,7 +121,7 @@ def _planned(job: Job, devices: Sequence[LocalDevice], wanted: DeviceType | None
     }
     for spec in shapes.values():
         _check_dtypes(kind, backend, spec)
-    device = device_for(backend, devices, wanted)
+    device = device_for(backend, devices, wanted, python)
     reasons = [_impossible(kind, backend, device, spec) for spec in shapes.values()]
     refused = {index: reason for index, reason in enumerate(reasons) if reason}
     return PlannedJob(kind, backend, device, tuple(shapes.values()), refused)

@@ -44,14 +44,19 @@ class WorkerProcess:
         threads: Threads that its libraries may use; 0 leaves their default.
         module: What it runs: a module that serves the protocol.
         variables: Environment variables beside this process's own.
+        python: The interpreter, where a kernel's library is installed in another environment than this one.
     """
 
     def __init__(
-        self, threads: int, module: str = "profiling.worker", variables: Mapping[str, str] | None = None
+        self,
+        threads: int,
+        module: str = "profiling.worker",
+        variables: Mapping[str, str] | None = None,
+        python: str = sys.executable,
     ) -> None:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", module],
+            [python, "-P", "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,

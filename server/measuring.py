@@ -52,14 +52,23 @@ def local_device(key: str, threads: int | None) -> LocalDevice:
     return found
 
 
-def fill(store: Store, device: LocalDevice, missing: Sequence[MissingKernel]) -> None:
-    """Measure the rows on this machine, with progress on stderr; a rerun goes on where this one stops."""
+def fill(store: Store, device: LocalDevice, missing: Sequence[MissingKernel], python: str = "") -> None:
+    """Measure the rows on this machine, with progress on stderr; a rerun goes on where this one stops.
+
+    Args:
+        store: Where they go.
+        device: Of this machine.
+        missing: What is measured.
+        python: Interpreter of the workers, for a library that has an environment of its own; empty: this one.
+    """
     from profiling.measure import measure_many  # noqa: PLC0415 - only where something is measured
     from profiling.plan import Job, RunSettings  # noqa: PLC0415
     from profiling.progress import watching  # noqa: PLC0415
 
     jobs = [Job(each.kind, each.backend, each.specs) for each in missing if each.backend]
-    settings = RunSettings(threads=device.threads or None, device_type=device.type, retry_outliers=True)
+    settings = RunSettings(
+        threads=device.threads or None, device_type=device.type, retry_outliers=True, python=python
+    )
     with watching() as on_progress:
         measure_many(store, jobs, settings=settings, on_progress=on_progress)
 

@@ -22,6 +22,9 @@ INPUTS = {
     "sigmoid_mul": 2,
     "relu2": 1,
     "causal_conv1d": 1,
+    "causal_conv1d_update": 1,
+    "gated_norm": 2,
+    "delta_gates": 1,
 }
 """Rows read for one row written. Indices, cosines and sines are not counted: they are shared or small."""
 HEAD_DIMS = (128, 64)
@@ -38,19 +41,28 @@ def head_dim(width: int) -> int:
     return next((dim for dim in HEAD_DIMS if width % dim == 0), 0)
 
 
+def one_gate(output_bytes_per_token: int, dtype: Dtype) -> int:
+    """Bytes that `sigmoid_mul` reads a token where one gate stands for the whole row."""
+    return int(output_bytes_per_token + dtype_bytes(dtype))
+
+
 def refusal(op: str, input_bytes_per_token: int, output_bytes_per_token: int, dtype: Dtype) -> str:
     """Why an op cannot have these sizes, empty where it can."""
     if output_bytes_per_token % dtype_bytes(dtype):
         return f"output_bytes_per_token {output_bytes_per_token} is no whole number of {dtype} elements"
     wanted = INPUTS[op] * output_bytes_per_token
+    if op == "sigmoid_mul" and input_bytes_per_token == one_gate(output_bytes_per_token, dtype):
+        return ""
     if input_bytes_per_token != wanted:
         return (
             f"{op} reads {INPUTS[op]} row(s) for each that it writes: with output_bytes_per_token "
             f"{output_bytes_per_token}, input_bytes_per_token has to be {wanted}, not {input_bytes_per_token}"
         )
     width = elements(output_bytes_per_token, dtype)
-    if op == "rope" and not head_dim(width):
+    if op in {"rope", "gated_norm"} and not head_dim(width):
         return (
-            f"rope rotates heads of {' or '.join(map(str, HEAD_DIMS))} elements, and {width} is no multiple"
+            f"{op} works on heads of {' or '.join(map(str, HEAD_DIMS))} elements, and {width} is no multiple"
         )
+    if op == "delta_gates" and width % 2:
+        return f"delta_gates has two elements a head, and {width} is odd"
     return ""

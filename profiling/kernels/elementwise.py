@@ -27,6 +27,9 @@ class ElementwiseArgs(KernelArgs):
         "sigmoid_mul",
         "relu2",
         "causal_conv1d",
+        "causal_conv1d_update",
+        "gated_norm",
+        "delta_gates",
     ]
     """The callable that is launched."""
     input_bytes_per_token: Bytes

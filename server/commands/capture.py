@@ -24,6 +24,7 @@ Examples:
   servingsim capture sequence rank0.pt.trace.json.gz --step 0
   servingsim capture import run.sqlite --out run.capture.parquet
   servingsim capture show cuda_gpu_kern_sum.csv --phase decode --json
+  servingsim capture record path/to/model --python ~/vllm/bin/python --out build/recorded
 """
 
 
@@ -100,6 +101,88 @@ def sequence(file: Path, step: int | None, device: int | None, gaps: int, *, as_
         emit({"parts": sequence_facts(parts), "gaps": [asdict(each) for each in idle]})
     else:
         show_sequence(parts, idle)
+
+
+@capture.command("record")
+@click.argument("model")
+@click.option(
+    "--out", type=FILE, required=True, help="Folder for the log, the capture and the engine's messages."
+)
+@click.option("--python", type=FILE, help="The interpreter that has vLLM.  [default: this one]")
+@click.option(
+    "--max-num-tokens", type=click.IntRange(16), default=512, show_default=True, help="Of an iteration."
+)
+@click.option(
+    "--max-num-seqs", type=click.IntRange(1), default=16, show_default=True, help="That run at once."
+)
+@click.option(
+    "--max-model-len", type=click.IntRange(64), default=2048, show_default=True, help="Longest request."
+)
+@click.option("--eager", is_flag=True, help="Without torch.compile and CUDA graphs.")
+@click.option("--threads", type=click.IntRange(0), default=0, help="CPU threads.  [default: vLLM's choice]")
+@click.option("--runs", type=click.IntRange(2), default=3, show_default=True, help="Runs that count.")
+@click.option("--requests", type=click.IntRange(1), default=12, show_default=True, help="Of a run.")
+@click.option(
+    "--prompt-tokens", type=click.IntRange(1), default=192, show_default=True, help="Mean; half to twice."
+)
+@click.option(
+    "--output-tokens", type=click.IntRange(1), default=24, show_default=True, help="Mean; half to twice."
+)
+@click.option(
+    "--rate", type=click.FloatRange(0), default=0.0, help="Requests a second.  [default: all at once]"
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the lengths and arrivals."
+)
+@click.option(
+    "--profiler",
+    type=click.Choice(["torch", "nsys"]),
+    default="torch",
+    show_default=True,
+    help="nsys: Nsight Systems, where it is installed and the engine runs on a GPU.",
+)
+@json_flag
+def record_(
+    *,
+    model: str,
+    out: Path,
+    python: Path | None,
+    requests: int,
+    prompt_tokens: int,
+    output_tokens: int,
+    rate: float,
+    seed: int,
+    as_json: bool,
+    **engine: Any,  # noqa: ANN401 - fields of a RecordRequest, checked by click
+) -> None:
+    """Run a local vLLM on MODEL with random weights: a capture of its kernels and a log of its iterations.
+
+    MODEL is a config.json, its folder, or a bundled name; no weights are needed. A sweep over iteration sizes runs
+    under the profiler, the same traffic then runs several times without it. `servingsim align` takes both files,
+    `split` the capture.
+    """
+    import sys  # noqa: PLC0415 - a help text needs none of this
+
+    from profiling.captures.recording.plan import Traffic  # noqa: PLC0415
+    from profiling.captures.recording.record import RecordRequest, record  # noqa: PLC0415
+    from servingsim.archs.models import config_path  # noqa: PLC0415
+
+    path = config_path(model)
+    recorded = record(
+        RecordRequest(
+            config=path / "config.json" if path.is_dir() else path,
+            python=python or Path(sys.executable),
+            out=out,
+            traffic=Traffic(requests, prompt_tokens, output_tokens, rate, seed),
+            **engine,
+        )
+    )
+    then = f"servingsim align {model} --log {recorded.log} --capture {recorded.capture}"
+    if as_json:
+        emit({"log": str(recorded.log), "capture": str(recorded.capture), "then": then})
+        return
+    click.echo(f"wrote {recorded.log} and {recorded.capture}")
+    click.echo(f"then: {then}")
 
 
 COMMAND = capture

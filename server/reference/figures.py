@@ -11,6 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from profiling.cpu_facts import model_name
 from server.demo.report import DemoReport
+from server.reference.accuracy_claims import ACCURACY, AccuracyFigures
+from server.reference.accuracy_files import pages_of
+from server.reference.accuracy_page import headline_block
 from server.reference.bench_block import bench_block
 from server.reference.demo_block import demo_block, gpu_block
 from servingsim.errors import ServingSimError
@@ -54,7 +57,8 @@ def kept_files(root: Path, *, demo: Path | None, bench: Path | None, day: date |
     Raises:
         ServingSimError: A file that is none of these.
     """
-    kept = {place: (root / place).read_text("utf-8") for place in (DEMO, BENCH) if (root / place).exists()}
+    places = [place for place in (DEMO, BENCH, ACCURACY) if (root / place).exists()]
+    kept = {place: (root / place).read_text("utf-8") for place in places}
     if demo:
         data = {"measured_on": day or _day_of(demo), "report": _json(demo)}
         kept[DEMO] = _text(parse(DemoFigures, data, where=str(demo)))
@@ -71,11 +75,19 @@ def blocks(kept: Mapping[Path, str]) -> Mapping[str, str]:
         ServingSimError: Kept figures of another form.
     """
     demo, bench = _read(DemoFigures, kept, DEMO), _read(BenchFigures, kept, BENCH)
+    accuracy = _read(AccuracyFigures, kept, ACCURACY)
     return {
         "demo": demo_block(demo.report, demo.measured_on) if demo else "Not measured yet.",
         "h100": gpu_block(demo.report) if demo else "Not predicted yet.",
         "bench": bench_block(bench.figures, bench.cpu, bench.measured_on) if bench else "Not measured yet.",
+        "accuracy": headline_block(accuracy) if accuracy else "Not measured yet.",
     }
+
+
+def accuracy_pages(kept: Mapping[Path, str]) -> dict[Path, str]:
+    """ACCURACY.md and the errors that predictions print; nothing where no claim was measured yet."""
+    accuracy = _read(AccuracyFigures, kept, ACCURACY)
+    return pages_of(accuracy) if accuracy else {}
 
 
 def _read(model: type[M], kept: Mapping[Path, str], place: Path) -> M | None:

@@ -5,18 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from server.reference.blocks import README, readme, with_blocks
 from server.reference.commands import command_page
-from server.reference.figures import blocks
+from server.reference.figures import accuracy_pages, blocks
 from server.reference.kernels import kernel_page
 from server.reference.schemas import FOLDER, schema_files
 from server.reference.tools import tool_page
 from server.schema_files import published
-from servingsim.errors import ServingSimError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-README = Path("README.md")
 
 
 def generated(root: Path, kept: Mapping[Path, str]) -> dict[Path, str]:
@@ -33,7 +31,8 @@ def generated(root: Path, kept: Mapping[Path, str]) -> dict[Path, str]:
         Path("docs/cli.md"): command_page(),
         Path("docs/kernels.md"): kernel_page(),
         Path("docs/tools.md"): tool_page(),
-        README: with_blocks(_readme(root), blocks(kept)),
+        README: with_blocks(readme(root), blocks(kept)),
+        **accuracy_pages(kept),
         **kept,
         **schema_files(),
         **{FOLDER / place: text for place, text in published().items()},
@@ -62,36 +61,6 @@ def leftover(root: Path, files: Mapping[Path, str]) -> list[Path]:
     """Schemas that nothing makes any more. Those of reports stay: old reports are read by them."""
     there = (path.relative_to(root) for path in sorted((root / FOLDER).rglob("*.json")))
     return [place for place in there if place not in files and place.parent != FOLDER / "reports"]
-
-
-def with_blocks(text: str, new: Mapping[str, str]) -> str:
-    """The text with what lies between `<!-- NAME:begin -->` and `<!-- NAME:end -->` replaced.
-
-    Raises:
-        ServingSimError: E_STATE, a block's markers are not there exactly once.
-    """
-    for name, block in new.items():
-        begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
-        head, _, rest = text.partition(begin)
-        _, closed, tail = rest.partition(end)
-        if not closed or text.count(begin) != 1 or text.count(end) != 1:
-            raise ServingSimError(
-                f"the block {name!r} is not there once",
-                code="E_STATE",
-                path=str(README),
-                hint=f"put {begin} and {end} where it belongs",
-            )
-        text = f"{head}{begin}\n{block}\n{end}{tail}"
-    return text
-
-
-def _readme(root: Path) -> str:
-    path = root / README
-    if not path.is_file():
-        raise ServingSimError(
-            "no README.md here", code="E_PATH", path=str(root), hint="run in the checkout, or name it: --root"
-        )
-    return path.read_text(encoding="utf-8")
 
 
 def _differs(path: Path, text: str) -> bool:

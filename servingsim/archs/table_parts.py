@@ -66,9 +66,26 @@ def _section(
     """Operations of a section; the halves of one that has a launch a phase are together."""
     parts: list[Part] = []
     for _, members in itertools.groupby(rows, key=_operation):
-        ops = tuple(op_of(row, site, kinds) for row in members)
+        halves = tuple(members)
+        mixed = _mixed_attention(halves, site)
+        if mixed is not None:
+            append = f"{halves[0].name.rpartition('.')[0]}.kv_append"
+            parts = [part for part in parts if not (isinstance(part, Op) and part.name == append)]
+            parts.append(mixed)
+            continue
+        ops = tuple(op_of(row, site, kinds) for row in halves)
         parts.append(ops[0] if _operation_is_whole(ops) else PhasedOp(ops))
     return tuple(parts)
+
+
+def _mixed_attention(halves: tuple[TableRow, ...], site: BuildSite) -> Op | None:
+    """Both phases of softmax attention as one launch, where such launches were measured."""
+    if tuple(half.kind for half in halves) != ("attention_prefill", "attention_decode"):
+        return None
+    prefill, decode = halves
+    if dict(prefill.args) != dict(decode.args):
+        return None
+    return site.mixed_attention(prefill.name.rpartition(".")[0], **prefill.args)
 
 
 def _operation(row: TableRow) -> str:

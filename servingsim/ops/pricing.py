@@ -13,6 +13,7 @@ from servingsim.timing.cost_tree.metrics import BYTES_MOVED, FLOPS, NUM_METRICS,
 if TYPE_CHECKING:
     from servingsim.timing.engine import Kernel, KernelEval
     from servingsim.timing.slot_inputs import SlotCoords
+    from servingsim.timing.source import FloatArray
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,11 @@ class SlotLog:
     kernel: Kernel
     points: SlotCoords
     answer: KernelEval
+
+    def error_ms(self) -> FloatArray:
+        """Half width of the slot's time, [iterations]: answers of one kernel are wrong together, so they add."""
+        half: FloatArray = weighted(self.points, self.answer.time_ms * self.answer.error)
+        return half
 
 
 def push_priced(ev: Evaluator, name: str, kernel: Kernel, points: SlotCoords) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar, overload
 
+import numpy as np
+
 from servingsim.archs.dense import DenseArch
 from servingsim.archs.table_arch import TableArch
 from servingsim.archs.table_model import TableModel
@@ -12,6 +14,7 @@ from servingsim.errors import ServingSimError
 from servingsim.sim.table_view import TableView
 from servingsim.sim.views import DenseView
 from servingsim.timing.batch import Batch, Batches
+from servingsim.timing.cost_tree import root_error_ms
 from servingsim.worklets.bounds import IterationBounds
 from servingsim.worklets.routing import resolve_version
 from servingsim.worklets.site import BuildSite
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from servingsim.ops.pricing import SlotLog
     from servingsim.sim.options import PredictOptions
     from servingsim.sim.views import ModelView
+    from servingsim.timing.cost_tree import Totals
     from servingsim.timing.source import TimingSource
 
 Arch = TypeVar("Arch", bound=DenseArch | TableArch)
@@ -36,7 +40,7 @@ class Evaluated(Generic[Arch_co]):
         arch: The compiled model.
         view: What a report says of the model itself.
         batch: The iteration.
-        kernels_ms: Time of the whole tree.
+        totals: Every node's totals.
         logs: Each slot's coordinates and answers, in compile order.
     """
 
@@ -44,8 +48,19 @@ class Evaluated(Generic[Arch_co]):
     arch: Arch_co
     view: ModelView
     batch: Batch
-    kernels_ms: float
+    totals: Totals
     logs: tuple[SlotLog, ...]
+
+    @property
+    def kernels_ms(self) -> float:
+        """Time of the whole tree."""
+        return float(self.totals.time_ms[0])
+
+    @property
+    def error_ms(self) -> float:
+        """Half width of the 90 % interval around `kernels_ms`; NaN where an op's error is unknown."""
+        leaves = np.array([log.error_ms() for log in self.logs])
+        return float(root_error_ms(self.arch.flat, self.totals, leaves)[0])
 
 
 @dataclass(frozen=True)
@@ -111,7 +126,7 @@ def longest_context(model: DenseFacts | TableModel) -> int:
 
 def _priced(arch: Arch, view: ModelView, site: BuildSite, batch: Batch) -> Evaluated[Arch]:
     totals, logs = arch.evaluate(Batches.of([batch]), logging=True)
-    return Evaluated(site, arch, view, batch, float(totals.time_ms[0]), logs)
+    return Evaluated(site, arch, view, batch, totals, logs)
 
 
 def _refuse_another(model: TableModel, options: PredictOptions) -> None:

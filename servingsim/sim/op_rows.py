@@ -35,6 +35,7 @@ def op_row(log: SlotLog, repetitions: float, kernels_ms: float) -> OpRow:
         kind=log.kernel.kind.kind,
         launches=round(float(weights.sum())),
         time_ms=time_ms,
+        error_percent=_percent(float(weights @ (log.answer.time_ms * log.answer.error)), time_ms),
         share=time_ms / kernels_ms if kernels_ms else 0.0,
         flops=flops,
         bytes_moved=moved,
@@ -72,6 +73,10 @@ def _row_source(backend: str, said: Provenance, noise: float, untrusted: int) ->
         noise=_finite(noise),
         untrusted=untrusted,
     )
+
+
+def _percent(error_ms: float, time_ms: float) -> float | None:
+    return _finite(error_ms / time_ms * 100) if time_ms else None
 
 
 def _finite(value: float) -> float | None:

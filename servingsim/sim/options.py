@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from servingsim.archs.kv import DEFAULT_UTILISATION, check_utilisation
-from servingsim.sim.report import NOT_VALIDATED
 
 if TYPE_CHECKING:
     from servingsim.timing.contract import Dtype
@@ -29,7 +28,7 @@ class PredictOptions:
         max_model_len: Tokens of the longest request.
         on_missing: What a kernel without any row does.
         utilisation: Share of the device's memory that is used.
-        validated_error: Error against measured iterations where somebody knows it.
+        validated_error: Error against measured iterations where somebody knows it; None: as the package's records say.
     """
 
     device: str
@@ -42,7 +41,7 @@ class PredictOptions:
     max_model_len: int | None = None
     on_missing: OnMissing = "estimate"
     utilisation: float = DEFAULT_UTILISATION
-    validated_error: str = NOT_VALIDATED
+    validated_error: str | None = None
 
     def __post_init__(self) -> None:
         check_utilisation(self.utilisation)

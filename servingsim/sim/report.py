@@ -9,7 +9,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-NOT_VALIDATED = "not validated"
+from servingsim.sim.validated.match import ValidatedPart
+
 HOST_NOT_MODELLED = "not modelled"
 
 
@@ -64,6 +65,10 @@ class OpRow(_Report):
     kind: str = Field(description="kernel kind")
     launches: int = Field(description="launches in the iteration")
     time_ms: float = Field(description="time of all launches, ms")
+    error_percent: float | None = Field(
+        description="half width of the 90 % interval of time_ms, from how far the tables' own points are misread "
+        "when left out; None where unknown"
+    )
     share: float = Field(description="part of kernels_ms, 0 to 1")
     flops: float = Field(description="FLOPs of all launches")
     bytes_moved: float = Field(description="bytes that all launches must read and write")
@@ -128,6 +133,10 @@ class PredictReport(_Report):
     subject: Subject
     batch: BatchFacts
     iteration_ms: float = Field(description="predicted time of the iteration: kernels_ms + host_ms")
+    iteration_ms_90: tuple[float, float] | None = Field(
+        description="90 % interval of iteration_ms from the ops' errors, taken as independent of each other; the "
+        "host's part counts as exact, and nothing is in it for what is not priced; None where an op's error is unknown"
+    )
     kernels_ms: float = Field(description="sum of the ops, ms")
     host_ms: float | None = Field(description="host's part, ms; None: not modelled")
     host: HostFacts | str = Field(description="how host_ms is made up, or `not modelled`")
@@ -141,8 +150,11 @@ class PredictReport(_Report):
     necessary_flops: float = Field(description="FLOPs by the independent count")
     coverage: list[str] = Field(description="flags of all ops together")
     uncovered_share: float = Field(description="part of kernels_ms that carries a coverage flag, 0 to 1")
-    validated_error: str = Field(description="error against measured iterations, or `not validated`")
-    how_to_validate: str = Field(description="what would validate it")
+    validated_error: str = Field(description="measured errors of what it rests on, or `not validated`")
+    validated: list[ValidatedPart] = Field(
+        description="the same part by part: the kinds of its kernels, the whole iteration last"
+    )
+    how_to_validate: str = Field(description="what would validate the rest; empty where everything is")
     tpot_note: str = Field(description="what the figure means as TPOT; empty unless the batch only decodes")
     ops: list[OpRow] = Field(description="the ops, in order of execution")
     missing: list[MissingRows] = Field(description="rows to measure to lift the flags")

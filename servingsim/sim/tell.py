@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from servingsim.sim.op_rows import op_row
@@ -12,9 +13,13 @@ from servingsim.sim.report import (
     MissingRows,
     OpRow,
     PredictReport,
-    Subject,
     Unpriced,
 )
+from servingsim.sim.report import Subject as SubjectFacts
+from servingsim.sim.validated import ITERATION, read_validated
+from servingsim.sim.validated.match import Subject, ValidatedPart, parts_of
+from servingsim.sim.validated.subjects import of_slot
+from servingsim.sim.validated.words import how_to_validate, said
 from servingsim.timing import coverage
 
 if TYPE_CHECKING:
@@ -29,11 +34,6 @@ if TYPE_CHECKING:
     from servingsim.sim.views import ModelView
     from servingsim.timing.batch import Batch
     from servingsim.timing.source import HostOverhead, TimingSource
-
-HOW_TO_VALIDATE = (
-    "time real iterations of this model with the same stack on the same device and compare them; "
-    "`make demo` does it for a small model on the machine at hand"
-)
 
 
 def tell(
@@ -56,10 +56,12 @@ def tell(
     host = source.host_overhead(options.device, options.stack.name)
     host_ms = _host_ms(host, view.num_layers)
     limit = view.bound(batch, device)
+    parts = _validated(evaluated, options)
     return PredictReport(
         subject=_subject(view, options, evaluated.site.version),
         batch=_batch_facts(batch),
         iteration_ms=kernels_ms + (host_ms or 0.0),
+        iteration_ms_90=_interval(kernels_ms, evaluated.error_ms, host_ms or 0.0),
         kernels_ms=kernels_ms,
         host_ms=host_ms,
         host=_host_facts(host),
@@ -70,8 +72,9 @@ def tell(
         necessary_flops=view.necessary_flops(batch),
         coverage=_all_flags(ops),
         uncovered_share=sum(row.share for row in ops if row.coverage),
-        validated_error=options.validated_error,
-        how_to_validate=HOW_TO_VALIDATE,
+        validated_error=options.validated_error or said(parts),
+        validated=parts,
+        how_to_validate=how_to_validate(parts),
         tpot_note=_tpot_note(batch),
         ops=ops,
         missing=[_missing_rows(each, command) for each, command in missing],
@@ -89,9 +92,35 @@ def _op_rows(evaluated: Evaluated[DenseArch | TableArch]) -> list[OpRow]:
     ]
 
 
-def _subject(view: ModelView, options: PredictOptions, version: str) -> Subject:
+def _interval(kernels_ms: float, error_ms: float, host_ms: float) -> tuple[float, float] | None:
+    if math.isnan(error_ms):
+        return None
+    return max(kernels_ms - error_ms, 0.0) + host_ms, kernels_ms + error_ms + host_ms
+
+
+def _validated(evaluated: Evaluated[DenseArch | TableArch], options: PredictOptions) -> list[ValidatedPart]:
+    """The kinds of the kernels that were launched, and the whole iteration."""
+    records, view = read_validated(), evaluated.view
+    repetitions = evaluated.arch.flat.repetitions().tolist()
+    shares = [
+        (subject, time_ms * times / evaluated.kernels_ms)
+        for log, times in zip(evaluated.logs, repetitions, strict=True)
+        for subject, time_ms in of_slot(log)
+    ]
+    whole = Subject(
+        ITERATION,
+        options.device,
+        (options.stack.name,),
+        evaluated.site.version,
+        view.model_type,
+        view.dtypes[0],
+    )
+    return [*parts_of(shares, records), whole.part(1.0, records)]
+
+
+def _subject(view: ModelView, options: PredictOptions, version: str) -> SubjectFacts:
     dtype, gemm_dtype, kv_dtype = view.dtypes
-    return Subject(
+    return SubjectFacts(
         model_type=view.model_type,
         parameters=view.parameters,
         device=options.device,

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from servingsim.timing.contract import COMPUTE_DTYPE, KV_DTYPE, Dtype, KernelConfig
 from servingsim.timing.fields import HeadDim, Heads, Window, whole_groups
+from servingsim.timing.relatives import Relatives
 
 
 class AttentionHeadsConfig(KernelConfig):
@@ -24,3 +25,7 @@ class AttentionHeadsConfig(KernelConfig):
     def _heads_divide(self) -> Self:
         whole_groups(self.num_heads, self.num_kv_heads)
         return self
+
+
+SAME_LAUNCH = Relatives.scaled(("num_heads", "num_kv_heads"), "batch_size")
+"""Rows of other heads in the same proportion: KV heads times requests is the number of independent caches."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from servingsim.errors import ServingSimError
+from servingsim.timing.backend_relatives import half_width, kin_of, needs_kin, with_relatives
 from servingsim.timing.cache import CacheContext, Points
 from servingsim.timing.coverage import EXTRAPOLATED
 from servingsim.timing.donors import donate
@@ -15,12 +16,18 @@ from servingsim.timing.registry import cache_named
 from servingsim.timing.remedy import command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
+    from servingsim.timing.backend_relatives import Kin
     from servingsim.timing.cache import Cache, CacheKind, FlagArray
     from servingsim.timing.contract import KernelConfig, KernelKind
     from servingsim.timing.limits import Limits
     from servingsim.timing.source import FloatArray, KernelRows, Provenance, TimingSource
+
+BETWEEN_DONORS = 0.12
+"""Half width of a shape read from measured shapes on both sides: 90 % of held-out shapes lie within it."""
+OUTSIDE_DONORS = 0.4
+"""Likewise of a shape beyond all measured ones, or in too wide a gap."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,7 @@ class BackendTable:
         untrusted: Rows that are marked as outliers: left out where the others reach as far.
         donors: Measured shapes that gave the rows, as fields and values; empty where the shape has its own.
         flags: Of every answer: EXTRAPOLATED where the shape lies outside its donors.
+        donated_error: Relative half width that rows of other shapes add to answers where none of its own is measured.
     """
 
     backend: str
@@ -48,6 +56,7 @@ class BackendTable:
     untrusted: int = 0
     donors: tuple[dict[str, float], ...] = ()
     flags: int = 0
+    donated_error: float = 0.0
 
     def try_eval(
         self, coords: FloatArray, work_ms: FloatArray, limit_ms: FloatArray
@@ -55,6 +64,15 @@ class BackendTable:
         """Times and coverage flags; NaN, NO_COVERAGE where the rows cannot answer."""
         time_ms, flags = self.cache.try_eval(coords, work_ms, limit_ms)
         return time_ms, flags | np.uint8(self.flags)
+
+    def error(self, coords: FloatArray) -> FloatArray:
+        """Relative half widths of the answers' 90 % intervals, [N]; NaN where unknown."""
+        half = self.cache.error(coords)
+        if not self.donated_error:
+            return half
+        mine = {tuple(point) for point in self.measured.tolist()}
+        strange = np.array([tuple(point) not in mine for point in coords.tolist()], dtype=bool)
+        return np.hypot(half, self.donated_error * strange)
 
 
 def build_table_of(
@@ -75,10 +93,11 @@ def build_table_of(
     rows = source.rows(kind.table, config.gpu_name, backend, fixed, kind.axes)
     if rows is not None and len(rows):
         coords = np.stack([rows.args[axis] for axis in kind.axes], axis=1)
-        cached = cache.build(Points(coords, rows.time_ms), context)
-        return BackendTable(
-            backend, rows.provenance, len(rows), _median(rows.noise), cached, coords, rows.untrusted
-        )
+        kin = kin_of(backend, kind, config, source) if needs_kin(kind, coords) else None
+        return _measured(rows, coords, kin, cache, context)
+    kin = kin_of(backend, kind, config, source)
+    if kin is not None:
+        return _carried(kin, cache, context)
     if not kind.interpolated:
         return None
     near = {name: value for name, value in fixed.items() if name not in kind.interpolated}
@@ -86,6 +105,52 @@ def build_table_of(
     if rows is None or not len(rows):
         return None
     return _donated(backend, kind, config, rows, cache, context, _work_of_shape(kind, config, limits))
+
+
+def _measured(
+    rows: KernelRows, coords: FloatArray, kin: Kin | None, cache: CacheKind, context: CacheContext
+) -> BackendTable:
+    """A table of a Config's own rows, with shapes that its relatives fill in."""
+    points, added, provenance = Points(coords, rows.time_ms, rows.noise), 0.0, rows.provenance
+    if kin is not None:
+        points, found = with_relatives(points, kin, cache, context)
+        if len(found.coords):
+            added = half_width(found)
+            provenance = _told(provenance, "filled in from", kin.shapes)
+    return BackendTable(
+        backend=rows.provenance.backend,
+        provenance=provenance,
+        rows=len(rows),
+        noise_median=_median(rows.noise),
+        cache=cache.build(points, context),
+        measured=coords,
+        untrusted=rows.untrusted,
+        donated_error=added,
+    )
+
+
+def _carried(kin: Kin, cache: CacheKind, context: CacheContext) -> BackendTable:
+    """A table of a Config without rows: its relatives' alone."""
+    points, found = with_relatives(None, kin, cache, context)
+    return BackendTable(
+        backend=kin.provenance.backend,
+        provenance=_told(kin.provenance, "carried over from", kin.shapes),
+        rows=len(points.time_ms),
+        noise_median=_median(kin.noise),
+        cache=cache.build(points, context),
+        measured=np.empty((0, len(context.axes))),
+        untrusted=kin.untrusted,
+        donors=tuple(kin.shapes),
+        flags=EXTRAPOLATED if kin.outside or not found.compared else 0,
+        donated_error=half_width(found),
+    )
+
+
+def _told(provenance: Provenance, how: str, shapes: Sequence[Mapping[str, float]]) -> Provenance:
+    """The provenance with the shapes that rows were taken from."""
+    names = "; ".join(" ".join(f"{name}={value:.12g}" for name, value in each.items()) for each in shapes)
+    whence = f"{provenance.source}, " if provenance.source else ""
+    return replace(provenance, source=f"{whence}{how} {names}")
 
 
 def _donated(
@@ -103,11 +168,9 @@ def _donated(
         return None
     donors = tuple(dict(zip(kind.interpolated, shape, strict=True)) for shape in found.donors)
     how = "carried over" if found.outside else "interpolated"
-    names = "; ".join(" ".join(f"{name}={value:.12g}" for name, value in each.items()) for each in donors)
-    whence = f"{rows.provenance.source}, " if rows.provenance.source else ""
     return BackendTable(
         backend=backend,
-        provenance=replace(rows.provenance, source=f"{whence}{how} from {names}"),
+        provenance=_told(rows.provenance, f"{how} from", donors),
         rows=len(found.points.time_ms),
         noise_median=_median(found.noise),
         cache=cache.build(found.points, context),
@@ -115,6 +178,7 @@ def _donated(
         untrusted=rows.untrusted,
         donors=donors,
         flags=EXTRAPOLATED if found.outside else 0,
+        donated_error=OUTSIDE_DONORS if found.outside else BETWEEN_DONORS,
     )
 
 
@@ -149,6 +213,8 @@ def _context(
         limit_ms=limit_ms,
         floor_ms=source.fastest_ms(config.gpu_name),
         remedy=command(kind, config, backend),
+        device=source.device(config.gpu_name),
+        fixed=kind.fixed(config),
     )
 
 

@@ -7,7 +7,7 @@ rate beyond the measured range.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -16,19 +16,23 @@ import numpy.typing as npt
 from servingsim.errors import ServingSimError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from servingsim.errors import CoverageError
-    from servingsim.timing.source import FloatArray
+    from servingsim.timing.source import ArgValue, DeviceSpec, FloatArray
 
 FlagArray = npt.NDArray[np.uint8]
 
 
 class Points(NamedTuple):
-    """Measured points: `coords` of shape [points, axes] in any order, `time_ms` [points]."""
+    """Measured points: `coords` of shape [points, axes] in any order, `time_ms` [points].
+
+    `noise` is their relative spread [points], NaN where it is unknown; None where nobody says.
+    """
 
     coords: FloatArray
     time_ms: FloatArray
+    noise: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,8 @@ class CacheContext:
         limit_ms: The device's physical limit at coordinates: no answer goes below it.
         floor_ms: No extrapolation towards small shapes goes below it: the device's fastest kernel.
         remedy: What to measure or run where the points do not suffice.
+        device: Whose times they are; None where nobody says.
+        fixed: Fields of the shape that no axis holds.
     """
 
     subject: str
@@ -51,6 +57,8 @@ class CacheContext:
     limit_ms: Callable[[FloatArray], FloatArray]
     floor_ms: float = 0.0
     remedy: str = "measure more points"
+    device: DeviceSpec | None = None
+    fixed: Mapping[str, ArgValue] = field(default_factory=dict)
 
 
 class Cache(Protocol):
@@ -68,6 +76,10 @@ class Cache(Protocol):
         self, coords: FloatArray, work_ms: FloatArray, limit_ms: FloatArray
     ) -> tuple[FloatArray, FlagArray]:
         """As `eval` with the context's functions evaluated already; refused points are NaN, NO_COVERAGE."""
+        ...
+
+    def error(self, coords: FloatArray) -> FloatArray:
+        """Half width of the 90 % interval of the answers [N], relative to them: at least 0, NaN where unknown."""
         ...
 
     def refusal(self, coords: FloatArray) -> CoverageError | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from servingsim.errors import CoverageError, ServingSimError
 from servingsim.timing.cache import FlagArray, Points, checked_coords
+from servingsim.timing.cache_error import TableErrors
 from servingsim.timing.interpolation import WORK_LINEAR, Table, eval_many
 
 if TYPE_CHECKING:
@@ -26,10 +28,19 @@ BEATEN = 1 - 1e-12
 
 @dataclass(frozen=True)
 class TableCache:
-    """Points as nested lines; see `interpolation` for the rule. Satisfies `cache.Cache`."""
+    """Points as nested lines; see `interpolation` for the rule. Satisfies `cache.Cache`.
+
+    Attributes:
+        table: The lines.
+        context: Work and limits.
+        points: What the table was built of: its own error is taken from them, and is unknown without.
+        coarse: The table of exactly these points, where `table` has more between them.
+    """
 
     table: Table
     context: CacheContext
+    points: Points | None = None
+    coarse: Table | None = None
 
     def eval(self, coords: FloatArray) -> tuple[FloatArray, FlagArray]:
         """Times and flags; raises CoverageError where a point is refused."""
@@ -48,10 +59,26 @@ class TableCache:
         eval_many(self.table, coords, work_ms, limit_ms, time_ms, flags)
         return time_ms, flags
 
+    def error(self, coords: FloatArray) -> FloatArray:
+        """Relative half widths of the 90 % interval [N]; NaN where a point is refused."""
+        if self.errors is None:
+            return np.full(len(coords), np.nan)
+        half = self.errors.at(coords)
+        half[self._refused(coords).any(axis=1)] = np.nan
+        return half
+
+    @cached_property
+    def errors(self) -> TableErrors | None:
+        """The table's own error, made when it is first asked for: a simulation's hot loop never does."""
+        if self.points is None:
+            return None
+        table = self.table if self.coarse is None else self.coarse
+        points = sorted_points(self.points, table.order, self.context)
+        return TableErrors.of(table, points, self.context.work_ms(points.coords))
+
     def refusal(self, coords: FloatArray) -> CoverageError | None:
         """The first coordinate that meets an axis with one other value, as an error."""
-        pinned = self.table.pinned
-        refused = ~np.isnan(pinned) & (coords != pinned)
+        pinned, refused = self.table.pinned, self._refused(coords)
         if not refused.any():
             return None
         row, column = (int(found[0]) for found in np.nonzero(refused))
@@ -63,6 +90,12 @@ class TableCache:
             "device's limits: --on-missing estimate-all",
         )
 
+    def _refused(self, coords: FloatArray) -> npt.NDArray[np.bool_]:
+        """Coordinates that meet an axis with one other value, [N, axes]."""
+        pinned = self.table.pinned
+        refused: npt.NDArray[np.bool_] = ~np.isnan(pinned) & (coords != pinned)
+        return refused
+
 
 def build_table(
     points: Points,
@@ -71,6 +104,7 @@ def build_table(
     rule: int = WORK_LINEAR,
     bent: bool = True,
     tile: float = 0.0,
+    order: IntArray | None = None,
 ) -> Table:
     """Nest the points into lines.
 
@@ -80,14 +114,15 @@ def build_table(
         rule: WORK_LINEAR or NEXT_UP.
         bent: Whether cells follow the work; otherwise time is linear along the axes.
         tile: Step of the innermost axis within cells, 0 for none.
+        order: Axes outermost first; None: as the bends of the work ask for.
 
     Raises:
         ServingSimError: No point, a time that is none, a coordinate that is none, a shape with two times.
     """
-    coords, time_ms = _checked(points, context)
-    order = _nesting(coords, context) if bent else np.arange(coords.shape[1])
-    rank = np.lexsort(coords[:, order[::-1]].T)
-    coords, time_ms = _each_once(coords[rank], time_ms[rank], context)
+    points = _checked(points, context)
+    if order is None:
+        order = _nesting(points.coords, context) if bent else np.arange(points.coords.shape[1])
+    coords, time_ms, _ = _each_once(_ranked(points, order), context)
     work_ms, limit_ms = context.work_ms(coords), context.limit_ms(coords)
     lines = _lines(coords, order, context, bent=bent)
     outer = len(lines.value) - len(time_ms)
@@ -190,6 +225,23 @@ def _nesting(coords: FloatArray, context: CacheContext) -> IntArray:
     return np.argsort(np.round(curvature, 6), kind="stable")
 
 
+def sorted_points(points: Points, order: IntArray, context: CacheContext) -> Points:
+    """Points in the order of the values of a table's innermost lines, every shape once.
+
+    Args:
+        points: In any order.
+        order: The table's nesting.
+        context: What errors name.
+    """
+    return _each_once(_ranked(_checked(points, context), order), context)
+
+
+def _ranked(points: Points, order: IntArray) -> Points:
+    rank = np.lexsort(points.coords[:, order[::-1]].T)
+    noise = None if points.noise is None else points.noise[rank]
+    return Points(points.coords[rank], points.time_ms[rank], noise)
+
+
 def _checked(points: Points, context: CacheContext) -> Points:
     time_ms = np.asarray(points.time_ms, dtype=np.float64)
     if not len(time_ms):
@@ -206,11 +258,12 @@ def _checked(points: Points, context: CacheContext) -> Points:
             known="a measured time is finite and above 0",
             hint=f"remove the row or measure it again: {context.remedy}",
         )
-    return Points(coords, time_ms)
+    return Points(coords, time_ms, points.noise)
 
 
-def _each_once(coords: FloatArray, time_ms: FloatArray, context: CacheContext) -> Points:
+def _each_once(points: Points, context: CacheContext) -> Points:
     """Sorted points with repeated ones left out; which of two times is true is not for a cache to guess."""
+    coords, time_ms, noise = points
     same = np.append(False, (coords[1:] == coords[:-1]).all(axis=1))
     differs = np.flatnonzero(same & (np.append(0.0, np.diff(time_ms)) != 0))
     if len(differs):
@@ -222,7 +275,7 @@ def _each_once(coords: FloatArray, time_ms: FloatArray, context: CacheContext) -
             known="one time a shape",
             hint="keep one of the rows, or their median",
         )
-    return Points(coords[~same], time_ms[~same])
+    return Points(coords[~same], time_ms[~same], None if noise is None else noise[~same])
 
 
 def _at(coords: FloatArray, context: CacheContext) -> str:

@@ -8,9 +8,12 @@ from pydantic import Field, model_validator
 
 from servingsim.timing.contract import COMPUTE_DTYPE, Dtype, KernelConfig
 from servingsim.timing.fields import HeadDim, Heads
+from servingsim.timing.relatives import Relatives
 
 DELTA_ARGS = ("num_k_heads", "num_v_heads", "k_head_dim", "v_head_dim", "dtype")
 """The fixed args of both kinds, in their order."""
+SAME_LAUNCH = Relatives.scaled(("num_k_heads", "num_v_heads"), "batch_size")
+"""Heads times requests is the number of independent states."""
 
 
 class DeltaHeadsConfig(KernelConfig):

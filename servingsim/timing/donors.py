@@ -11,18 +11,18 @@ Of several brackets the one with the outer fields exact is taken: along k at the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from servingsim.timing.cache import CacheContext, Points
+from servingsim.timing.cache import Points
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from servingsim.timing.cache import CacheKind
+    from servingsim.timing.cache import CacheContext, CacheKind
     from servingsim.timing.source import FloatArray, KernelRows
 
 Shape = tuple[float, ...]
@@ -98,7 +98,7 @@ def donate(
         shape: group.ravel() == int(np.flatnonzero((shapes == shape).all(axis=1))[0]) for shape in donors
     }
     known = {shape: Points(coords[own], rows.time_ms[own]) for shape, own in members.items()}
-    at, times = _common(known, cache, context, work_of)
+    at, times = _common(known, fields, cache, context, work_of)
     if not len(at):
         return None
     time_ms = _mixed(plan, reached, times, lambda shape: work_of(shape, at))
@@ -166,6 +166,7 @@ def _widest(plan: Plan) -> float:
 
 def _common(
     known: dict[Shape, Points],
+    fields: tuple[str, ...],
     cache: CacheKind,
     context: CacheContext,
     work_of: Callable[[Shape, FloatArray], FloatArray],
@@ -175,8 +176,7 @@ def _common(
     covered = np.ones(len(at), dtype=bool)
     times = {}
     for shape, points in known.items():
-        subject = f"{context.subject} at {shape}"
-        own = _context_of(shape, subject, context, work_of)
+        own = _context_of(shape, fields, context, work_of)
         time_ms, flags = cache.build(points, own).try_eval(at, own.work_ms(at), np.zeros(len(at)))
         covered &= flags == 0
         times[shape] = time_ms
@@ -184,14 +184,19 @@ def _common(
 
 
 def _context_of(
-    shape: Shape, subject: str, context: CacheContext, work_of: Callable[[Shape, FloatArray], FloatArray]
+    shape: Shape,
+    fields: tuple[str, ...],
+    context: CacheContext,
+    work_of: Callable[[Shape, FloatArray], FloatArray],
 ) -> CacheContext:
-    return CacheContext(
-        subject,
-        context.axes,
+    """A donor's own context; the limit bounds only what is made of all donors."""
+    return replace(
+        context,
+        subject=f"{context.subject} at {shape}",
         work_ms=lambda coords: work_of(shape, coords),
         limit_ms=lambda coords: np.zeros(len(coords)),
-        remedy=context.remedy,
+        floor_ms=0.0,
+        fixed={**context.fixed, **dict(zip(fields, shape, strict=True))},
     )
 
 

@@ -8,6 +8,7 @@ rate is no evidence that a backend would win.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,18 +31,36 @@ ESTIMATED = -1
 """Index in `KernelEval.backend` of an answer that no backend gave."""
 
 
-class KernelEval(NamedTuple):
+@dataclass(frozen=True)
+class KernelEval:
     """Answers at N points.
 
     Attributes:
         time_ms: Times, [N].
         flags: Coverage flags, [N].
-        backend: Index into `Kernel.tables`, ESTIMATED for an estimate, [N].
+        backend: Index into `tables`, ESTIMATED for an estimate, [N].
+        coords: Where was asked, [N, axes].
+        tables: The kernel's.
     """
 
     time_ms: FloatArray
     flags: FlagArray
     backend: npt.NDArray[np.int8]
+    coords: FloatArray
+    tables: tuple[BackendTable, ...]
+
+    @cached_property
+    def error(self) -> FloatArray:
+        """Half width of each answer's 90 % interval, relative to it, [N]; NaN for an estimate, whose error is unknown.
+
+        Made when it is first read: times alone cost no more for it.
+        """
+        half = np.full(len(self.time_ms), np.nan)
+        for index, table in enumerate(self.tables):
+            own = self.backend == index
+            if own.any():
+                half[own] = table.error(self.coords[own])
+        return half
 
 
 class _Asked(NamedTuple):
@@ -116,6 +135,8 @@ class Kernel:
             np.full(len(asked.coords), np.inf),
             np.full(len(asked.coords), NO_COVERAGE, dtype=np.uint8),
             np.full(len(asked.coords), ESTIMATED, dtype=np.int8),
+            asked.coords,
+            self.tables,
         )
         for index, table in enumerate(self.tables):
             _keep_better(best, index, *table.try_eval(asked.coords, asked.work_ms, asked.limit_ms))

@@ -53,6 +53,9 @@ ElementwiseOp = Literal[
     "sigmoid_mul",
     "relu2",
     "causal_conv1d",
+    "causal_conv1d_update",
+    "gated_norm",
+    "delta_gates",
 ]
 """The callable that an elementwise row measures; its bytes are given beside it."""
 Distribution = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.]{0,63}$")]

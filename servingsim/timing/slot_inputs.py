@@ -12,6 +12,7 @@ one slot (INV-1).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -34,13 +35,13 @@ class SlotInput:
     Attributes:
         name: As reports and describe texts name it.
         axes: What the coordinates mean, in order; `("count",)` fits any kernel with one axis.
-        calls: Most calls for one batch: one, or one for each prefill request.
+        calls: Most calls for one batch: one, three, or one for each prefill request.
         fill: The function.
     """
 
     name: str
     axes: tuple[str, ...]
-    calls: Literal["one", "prefill"]
+    calls: Literal["one", "three", "prefill"]
     fill: Fill
 
 
@@ -165,6 +166,40 @@ def decode_queries(rows: BatchRows, _width: float, coords: FloatArray, weights: 
     return 1
 
 
+def mixed_requests(rows: BatchRows, width: float, coords: FloatArray, weights: FloatArray) -> int:
+    """`(q_len, prefix_len, num_decodes, mean kv_len)`: all prefill chunks as one, all decodes at their mean length.
+
+    Several chunks become one with as many new tokens and as many query-key pairs. Where even without a prefix one
+    chunk of all tokens would have more pairs (several fresh prompts), it has as many pairs and fewer tokens.
+
+    Decodes of unequal length: where a kernel gives a request's keys to one block that reads them one after the other,
+    the launch ends when the longest is read. Beyond the mean that is what one request of the longest length takes
+    longer than one of the mean length, both as measured beside the shortest chunk. Beside a chunk keys are never
+    split; without one, `width` says from how many decodes on they are not.
+    """
+    tokens, pairs = 0.0, 0.0
+    for index in range(len(rows.q_len)):
+        new = float(rows.q_len[index])
+        tokens += new
+        pairs += new * rows.prefix_len[index] + new * (new + 1.0) * 0.5
+    decodes = len(rows.kv_len)
+    fresh = tokens * (tokens + 1.0) * 0.5
+    coords[0, 0] = tokens if pairs >= fresh else (math.sqrt(1.0 + 8.0 * pairs) - 1.0) * 0.5
+    coords[0, 1] = (pairs - fresh) / tokens if pairs > fresh else 0.0
+    coords[0, 2] = decodes
+    mean = rows.kv_len.sum() / decodes if decodes > 0 else 0.0
+    coords[0, 3] = mean
+    weights[0] = 1.0
+    longest = rows.kv_len.max() if decodes > 0 else 0
+    if longest <= mean or (tokens == 0.0 and decodes < width):
+        return 1
+    for index in range(1, 3):
+        coords[index, 0], coords[index, 1], coords[index, 2] = 1.0, 0.0, 1.0
+    coords[1, 3], coords[2, 3] = longest, mean
+    weights[1], weights[2] = 1.0, -1.0
+    return 3
+
+
 COUNT = ("count",)
 TOTAL_TOKENS = SlotInput("total_tokens", COUNT, "one", total_tokens)
 SAMPLED_POSITIONS = SlotInput("sampled_positions", COUNT, "one", sampled_positions)
@@ -178,6 +213,9 @@ PREFILL_CONTEXT = SlotInput("prefill_context", COUNT, "one", prefill_context)
 DECODE_TOKENS = SlotInput("decode_tokens", COUNT, "one", decode_tokens)
 DECODE_REQUESTS = SlotInput("decode_requests", ("batch_size", "kv_len"), "one", decode_requests)
 DECODE_QUERIES = SlotInput("decode_queries", ("batch_size", "q_len", "prefix_len"), "one", decode_queries)
+MIXED_REQUESTS = SlotInput(
+    "mixed_requests", ("q_len", "prefix_len", "num_decodes", "kv_len"), "three", mixed_requests
+)
 
 SLOT_INPUTS = (
     TOTAL_TOKENS,
@@ -190,13 +228,15 @@ SLOT_INPUTS = (
     DECODE_TOKENS,
     DECODE_REQUESTS,
     DECODE_QUERIES,
+    MIXED_REQUESTS,
 )
 """The closed set; a member's index is its code in compiled loops."""
 
 
 def coordinates(slot_input: SlotInput, batches: Batches, width: float = 1.0) -> SlotCoords:
     """Ask one slot input about every iteration."""
-    most = len(batches.rows.q_len) if slot_input.calls == "prefill" else len(batches)
+    each = {"one": 1, "three": 3, "prefill": 0}[slot_input.calls]
+    most = each * len(batches) or len(batches.rows.q_len)
     # One row more than can be used: an iteration without a call still gets a place to write to.
     coords, weights = np.zeros((most + 1, len(slot_input.axes))), np.zeros(most + 1)
     calls, filled = np.zeros(len(batches), dtype=np.int64), 0

@@ -8,9 +8,12 @@ from pydantic import Field, model_validator
 
 from servingsim.timing.contract import COMPUTE_DTYPE, Dtype, KernelConfig
 from servingsim.timing.fields import HeadDim, Heads, StateWidth
+from servingsim.timing.relatives import Relatives
 
 SSM_ARGS = ("num_heads", "head_dim", "state_size", "num_groups", "dtype")
 """The fixed args of both kinds, in their order."""
+SAME_LAUNCH = Relatives.scaled(("num_heads", "num_groups"), "batch_size")
+"""Heads times requests is the number of independent states."""
 
 
 class SsmHeadsConfig(KernelConfig):

@@ -9,6 +9,7 @@ import numpy as np
 
 from servingsim.workers.policies import POLICIES
 from servingsim.workers.state import (
+    AHEAD,
     BLOCK_COLUMNS,
     BLOCK_TOKENS,
     CHUNKED,
@@ -63,6 +64,7 @@ class WorkerSettings:
         stages: Pipeline stages, and so iterations under way at once.
         reserve_prompt: Admit only where the whole prompt fits, not just its first chunk (vLLM).
         mixed_chunks: Decode beside prefill chunks (SGLang).
+        async_scheduling: Each iteration is planned while the one before it runs (vLLM).
     """
 
     policy: str = "vllm"
@@ -79,6 +81,7 @@ class WorkerSettings:
     stages: int = 1
     reserve_prompt: bool = False
     mixed_chunks: bool = False
+    async_scheduling: bool = False
 
 
 def most_tokens(settings: WorkerSettings) -> int:
@@ -148,6 +151,7 @@ def _set(workers: Workers, worker: int, settings: WorkerSettings, pool: int, key
     row[CHUNKED], row[LONG_PREFILL] = settings.chunked_prefill, settings.long_prefill_tokens
     row[MAX_MODEL_LEN], row[DRAFT_TOKENS] = settings.max_model_len, settings.draft_tokens
     row[RESERVE_PROMPT], row[MIXED_CHUNKS] = settings.reserve_prompt, settings.mixed_chunks
+    row[AHEAD] = settings.async_scheduling
     row[FREE_HEAD] = row[FREE_TAIL] = NONE
     if settings.prefix_caching:
         row[PREFIX_CACHE], row[KEY_BLOCKS] = 1, key_tokens // settings.block_tokens

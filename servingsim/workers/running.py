@@ -9,6 +9,7 @@ from servingsim.workers.kv import adopt, blocks_for, grow, hit_blocks, idle_hits
 from servingsim.workers.queue import remove
 from servingsim.workers.state import (
     BLOCK_TOKENS,
+    CHANGED,
     COMPUTED,
     DECODING,
     DRAFT_TOKENS,
@@ -121,6 +122,7 @@ def preempt(requests: Requests, workers: Workers, worker: int, place: int) -> in
     requests.ints[request, COMPUTED] = 0
     requests.ints[request, STATE] = WAITING
     requests.ints[request, PREEMPTIONS] += 1
+    workers.ints[worker, CHANGED] = 1
     return request
 
 

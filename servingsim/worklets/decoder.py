@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from servingsim.ops.atomic import Op
 from servingsim.timing.slot_inputs import CONTEXT_TOKENS
 from servingsim.timing.work.amount import dtype_bytes
 from servingsim.worklets.worklet import Part, Worklet
 
 if TYPE_CHECKING:
-    from servingsim.ops.atomic import Op
     from servingsim.worklets.partition import DecoderShape
     from servingsim.worklets.site import BuildSite
 
@@ -30,13 +30,16 @@ def embedding(site: BuildSite, rank: DecoderShape) -> Worklet:
 def attention_section(site: BuildSite, rank: DecoderShape, layers: str, window_size: int) -> Worklet:
     """Norm, projections, rope, KV append, attention, output projection, and the ranks' sum."""
     at, hidden = f"{layers}.attention", rank.hidden_size
+    attention = site.attention(at, rank, window_size)
+    # Rows of a launch over both phases hold the append already.
+    append = () if isinstance(attention, Op) else (_kv_append(site, rank, at),)
     parts: list[Part] = [
         _norm_before(site, rank, at),
         *_qkv(site, rank, at),
         *_qk_norms(site, rank, at),
         _rope(site, rank, at),
-        _kv_append(site, rank, at),
-        site.attention(at, rank, window_size),
+        *append,
+        attention,
         site.gemm(f"{at}.o_proj", n=hidden, k=rank.q_size, dtype=rank.gemm_dtype),
         *_meeting(site, rank, at),
         *_residual(site, rank, at),

@@ -29,7 +29,7 @@ def candidates(route: Route, present: tuple[str, ...], stack: str, version: str)
         for framework, its_version in [split_backend(backend)]
         if framework in route.frameworks and (framework != stack or its_version == version)
     )
-    return imported or route.own
+    return (*imported, *route.own) if route.beside else imported or route.own
 
 
 def resolve_version(stack: Stack, source: TimingSource, device: str, wanted: str | None) -> str:

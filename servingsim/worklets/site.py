@@ -6,17 +6,18 @@ it by and the domain to cover.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from servingsim.ops.atomic import Op
 from servingsim.ops.attention.dense import DenseAttention, DenseAttentionConfig
 from servingsim.timing.engine import Kernel
 from servingsim.timing.kernels.all_reduce import KERNEL as ALL_REDUCE
+from servingsim.timing.kernels.attention_mixed import KERNEL as ATTENTION_MIXED
 from servingsim.timing.kernels.elementwise import KERNEL as ELEMENTWISE
 from servingsim.timing.kernels.rms_norm import KERNEL as RMS_NORM
 from servingsim.timing.kernels.single_gemm import KERNEL as SINGLE_GEMM
-from servingsim.timing.slot_inputs import CONTEXT_TOKENS, SAMPLED_POSITIONS, TOTAL_TOKENS
+from servingsim.timing.slot_inputs import CONTEXT_TOKENS, MIXED_REQUESTS, SAMPLED_POSITIONS, TOTAL_TOKENS
 from servingsim.timing.work.amount import dtype_bytes
 from servingsim.validation import parse
 from servingsim.worklets.routing import candidates
@@ -30,6 +31,17 @@ if TYPE_CHECKING:
     from servingsim.worklets.bounds import IterationBounds
     from servingsim.worklets.partition import DecoderShape
     from servingsim.worklets.stack import Stack
+
+
+FILLED = 0.8
+"""Share of a device's blocks from which on FlashAttention 2 leaves a request's keys to one block
+(`num_splits_heuristic`); it counts two blocks to a multiprocessor."""
+NEVER = float(2**40)
+
+
+def unsplit_decodes(multiprocessors: int, num_kv_heads: int) -> float:
+    """Decodes from which on a launch of decodes alone does not split a request's keys; never where nobody knows."""
+    return FILLED * 2 * multiprocessors / num_kv_heads if multiprocessors else NEVER
 
 
 @dataclass(frozen=True)
@@ -107,8 +119,19 @@ class BuildSite:
         kernel = self.kernel(name, ALL_REDUCE, num_ranks=num_ranks, dtype=dtype, max_message_bytes=most)
         return Op(name, kernel, TOTAL_TOKENS, width=token_bytes)
 
-    def attention(self, name: str, rank: DecoderShape, window_size: int) -> DenseAttention:
-        """Attention over one rank's heads."""
+    def attention(self, name: str, rank: DecoderShape, window_size: int) -> DenseAttention | Op:
+        """Attention over one rank's heads: one launch where such launches were measured, else one a phase."""
+        mixed = self.mixed_attention(
+            name,
+            num_heads=rank.num_heads,
+            num_kv_heads=rank.num_kv_heads,
+            head_dim=rank.head_dim,
+            dtype=rank.dtype,
+            kv_dtype=rank.kv_dtype,
+            window_size=window_size,
+        )
+        if mixed is not None:
+            return mixed
         config = DenseAttentionConfig(
             gpu_name=self.device,
             num_heads=rank.num_heads,
@@ -125,6 +148,38 @@ class BuildSite:
             decode_backends=self._candidates("attention_decode"),
         )
         return DenseAttention.build(name, config, self.source, on_missing=self.on_missing)
+
+    def mixed_attention(self, name: str, **heads: ArgValue) -> Op | None:
+        """Attention over prefill chunks and decodes as the one launch it is; None where none was measured.
+
+        Its rows time the attention layer, which also writes new keys and values into the cache.
+
+        Args:
+            name: Of the layer's attention, without the part.
+            heads: The args fields that the model fixes.
+        """
+        present = self.source.backends(ATTENTION_MIXED.kind, self.device)
+        if not any(backend in present for backend in self._candidates(ATTENTION_MIXED.kind)):
+            return None
+        bounds = self.bounds
+        limits: dict[str, ArgValue] = {
+            "max_num_tokens": bounds.max_num_tokens,
+            "max_batch_size": bounds.max_num_seqs,
+            "max_kv_len": bounds.max_model_len,
+            "max_kv_tokens": bounds.max_kv_tokens,
+        }
+        fields = (
+            {"gpu_name": self.device, "backends": self._candidates(ATTENTION_MIXED.kind)} | heads | limits
+        )
+        config = parse(ATTENTION_MIXED.config, fields, where=f"{name}.mixed (attention_mixed)")
+        kernel = Kernel.build(
+            f"{name}.mixed", ATTENTION_MIXED, config, self.source, on_missing="estimate-all"
+        )
+        if not kernel.tables:
+            return None
+        kernel = replace(kernel, on_missing=self.on_missing)
+        unsplit = unsplit_decodes(self.source.device(self.device).multiprocessors, int(heads["num_kv_heads"]))
+        return Op(kernel.name, kernel, MIXED_REQUESTS, width=unsplit, hosts=("kv_append",))
 
     def kernel(self, name: str, kind: KernelKind[Any, Any], **fields: ArgValue) -> Kernel:
         """A kernel of this site; what its Config does not allow is refused under the op's name."""

@@ -16,6 +16,7 @@ class Route:
     Attributes:
         kind: Kernel kind.
         op: Elementwise callable that the route is for; empty for the whole kind.
+        beside: Own backends are candidates beside imported rows, which cover some shapes of the kind only.
         frameworks: Frameworks of imported rows (`vllm` of `vllm-0.24.0:...`) that are the stack's own
             kernels.
         own: Backends that can be measured here, used where no imported row of `frameworks` exists.
@@ -25,12 +26,13 @@ class Route:
     own: tuple[str, ...]
     frameworks: tuple[str, ...] = ()
     op: str = ""
+    beside: bool = False
 
 
 def engine_routes(framework: str) -> tuple[Route, ...]:
     """Routes of an engine whose own kernels are those of imported rows of one framework.
 
-    Of elementwise operations only the convolution has imported rows: as a route of all they would hide measured ones.
+    Of elementwise operations few have imported rows: as a route of all they would hide measured ones.
     """
     own, measured = (framework,), ("flashinfer", "torch")
     kinds = (
@@ -42,8 +44,13 @@ def engine_routes(framework: str) -> tuple[Route, ...]:
         Route("rms_norm", measured, own),
         Route("elementwise", ("torch",)),
         Route("elementwise", ("torch",), own, op="causal_conv1d"),
+        *(
+            Route("elementwise", ("torch",), own, op=op, beside=True)
+            for op in ("rope", "silu_mul", "embedding")
+        ),
         Route("attention_prefill", measured, own),
         Route("attention_decode", measured, own),
+        Route("attention_mixed", measured, own),
         *(Route(kind, ("torch",), own) for kind in kinds),
         Route("all_reduce", ("nccl", "gloo"), (framework, "nccl")),
     )

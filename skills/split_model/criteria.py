@@ -21,7 +21,8 @@ WHOLE = ("attention_", "mla_", "sparse_")
 SHOWN = 6
 """Faults that an evidence names; the rest are counted."""
 QUESTION = (
-    "No capture was given: may the split rest on source reading, every granularity inferred and unverified?"
+    "No capture was given: may the split rest on source reading, every granularity inferred and unverified? "
+    "`servingsim capture record` makes one with a local vLLM, without weights."
 )
 CONFIRMED = "yes"
 

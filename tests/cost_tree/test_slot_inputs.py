@@ -123,7 +123,7 @@ def test_op_dispatcher_and_compiled_loop_share_one_definition(
     """Defect: a second copy of the arithmetic drifts; checked bit for bit through all three readers."""
     points = coordinates(member, Batches.of([batch]), width)
     for dispatch in (PLAIN, COMPILED):
-        coords, weights = np.zeros((7, 3)), np.zeros(7)
+        coords, weights = np.zeros((7, 4)), np.zeros(7)
         calls = dispatch(code_of(member), batch.rows, width, coords, weights)
         axes = len(member.axes)
         assert coords[:calls, :axes].tobytes() == np.ascontiguousarray(points.coords).tobytes()

@@ -120,7 +120,7 @@ def test_a_grid_of_a_million_million_cells_is_refused_at_once() -> None:
         (DECODE, LLAMA_8B | {"max_batch_size": 512, "max_kv_len": 131072}, 130),
         (MLA_PREFILL, DEEPSEEK_V3, 186),
         (MLA_DECODE, DEEPSEEK_V3, 130),
-        (GATED_DELTA_PREFILL, QWEN3_NEXT, 43),
+        (GATED_DELTA_PREFILL, QWEN3_NEXT, 59),
         (GATED_DELTA_DECODE, QWEN3_NEXT, 10),
         (SINGLE_GEMM, {"n": 1024, "k": 3072, "dtype": "bf16", "max_m": 1024}, 17),
         (PREFILL, QWEN3_06B | {"max_num_tokens": 1024, "max_batch_size": 16, "max_kv_len": 1024}, 40),
@@ -150,9 +150,12 @@ def test_an_axis_ends_at_its_bound_without_a_near_twin(maximum: int, values: tup
 
 
 def test_keys_beyond_a_window_are_not_swept() -> None:
-    """A windowed kernel costs the same from the window on: one point at the kink, one at the end."""
+    """A windowed kernel costs the same beyond the window: points at the kink, behind it and at the end.
+
+    Defect: with none behind it, the step at the window's end is smeared over all contexts (23 % off on H100).
+    """
     assert within_window((1, 64, 128, 256, 512, 1024), 0) == (1, 64, 128, 256, 512, 1024)
-    assert within_window((1, 64, 128, 256, 512, 1024), 200) == (1, 64, 128, 200, 1024)
+    assert within_window((1, 64, 128, 256, 512, 1024), 200) == (1, 64, 128, 200, 400, 1024)
     assert within_window((1, 64, 128, 256, 512, 1024), 4096) == (1, 64, 128, 256, 512, 1024)
 
 

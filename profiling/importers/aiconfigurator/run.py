@@ -51,7 +51,7 @@ def run_import(
         ServingSimError: For a choice that does not exist, a file that is damaged, or where no row can be taken.
     """
     started = time.perf_counter()
-    plan = _plan(choice, systems_dir, data_dir)
+    plan = plan_of(choice, systems_dir, data_dir)
     taken = [take(source, plan) for source in plan.tables]
     _refuse_empty(taken)
     devices = sorted({name for table in taken for name in table.device.present()})
@@ -60,7 +60,12 @@ def run_import(
     return import_report(plan, taken, written, devices, time.perf_counter() - started)
 
 
-def _plan(choice: Choice, systems_dir: str | None, data_dir: str | None) -> Plan:
+def plan_of(choice: Choice, systems_dir: str | None, data_dir: str | None) -> Plan:
+    """What an import, or whoever only reads, is going to read.
+
+    Raises:
+        ServingSimError: For a choice that does not exist, or options of a system beside a folder.
+    """
     if data_dir is None:
         return plan_tree(tree_at(systems_dir) if systems_dir is not None else installed_tree(), choice)
     if choice.system or choice.nccl_version or systems_dir is not None:

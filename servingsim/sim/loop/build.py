@@ -29,6 +29,7 @@ from servingsim.sim.loop.state import (
     NEXT_TURN,
     NUM_OPEN,
     SEED,
+    STEADY_COLUMNS,
     SUM_COLUMNS,
     Simulation,
     Visits,
@@ -112,7 +113,10 @@ def new_simulation(
         cluster=_cluster(pools, count, len(requests.ints)),
         prices=prices,
         visits=Visits(
-            *(np.zeros(table.shape) for table in (prices.count_ms, prices.decode_ms, prices.prefill_ms))
+            *(
+                np.zeros(table.shape)
+                for table in (prices.count_ms, prices.decode_ms, prices.prefill_ms, prices.mixed_ms)
+            )
         ),
         counters=counters,
         clock_ms=np.zeros(1),
@@ -121,6 +125,10 @@ def new_simulation(
         lanes_ms=lanes_ms,
         sums=np.zeros((count, SUM_COLUMNS)),
         gaps=np.zeros(GAP_BINS_PER_OCTAVE * GAP_OCTAVES, dtype=np.int64),
+        steady=np.zeros((count, STEADY_COLUMNS), dtype=np.int64),
+        steady_ms=np.zeros(count),
+        steady_order=np.zeros((count, most), dtype=np.int32),
+        steady_start=np.zeros((count, max(each.block_tokens for each in settings) + 2), dtype=np.int32),
         log=np.zeros((kept, LOG_COLUMNS)),
         log_rows=np.zeros((rows, 2), dtype=np.int32),
     )

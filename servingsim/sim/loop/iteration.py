@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 from servingsim.cluster.state import LATENCY_MS, MS_PER_TOKEN, NEXT_POOL
 from servingsim.cluster.transfers import send
 from servingsim.compiled import compiled
-from servingsim.sim.loop.pricing import price
+from servingsim.sim.loop.ahead import catch_up, finish, know
+from servingsim.sim.loop.gaps import gap_bin
+from servingsim.sim.loop.pricing import price, price_again
 from servingsim.sim.loop.state import (
     ACCEPTANCE,
     BUSY_MS,
     END,
-    GAP_BINS_PER_OCTAVE,
-    GAP_OCTAVES,
     ITERATIONS,
+    KEYS,
     KV_BLOCK_MS,
     LOG_BEGIN_MS,
     LOG_END_MS,
@@ -28,6 +29,7 @@ from servingsim.sim.loop.state import (
     LOG_WORKER,
     LOGGED,
     LOGGED_ROWS,
+    LONGEST,
     NEXT_TURN,
     NUM_MOVING,
     NUM_OPEN,
@@ -36,17 +38,20 @@ from servingsim.sim.loop.state import (
     STAGE_FREE,
     STAGE_SHARE,
     STAGE_TOKEN_MS,
+    UNDER_WAY,
     WAITING_MS,
     WORKER_ITERATIONS,
 )
+from servingsim.sim.loop.steady import end_repeat, look_ahead, repeats, settle
 from servingsim.workers.policies import SARATHI, SGLANG, VLLM, prefill_first, sarathi, sglang, vllm
-from servingsim.workers.running import leave, take_out
+from servingsim.workers.running import take_out
 from servingsim.workers.state import (
     ARRIVAL_MS,
+    CHANGED,
     COMPUTED,
     DECODING,
-    DONE,
     END_MS,
+    ENDED,
     FIRST_TOKEN_MS,
     FREE_BLOCKS,
     IN_FLIGHT,
@@ -96,7 +101,15 @@ def begin(sim: Simulation, worker: int) -> bool:
         lane += 1
     if lane == stages:
         return False
+    know(sim, worker)
+    if repeats(sim, worker):
+        _begin_again(sim, worker)
+        return True
+    settle(sim, worker)
+    sim.workers.ints[worker, CHANGED] = 0
     count = make_plan(sim, worker)
+    if catch_up(sim, worker) and count == 0:
+        count = make_plan(sim, worker)
     if count == 0:
         return False
     kernel_ms, host_ms, prefills = price(sim, worker, count)
@@ -113,18 +126,36 @@ def begin(sim: Simulation, worker: int) -> bool:
             sim.lanes_ms[worker, stage, STAGE_FREE] = end_ms
     sim.lanes_ms[worker, lane, END] = end_ms
     _account(sim, worker, sim.lanes_ms[worker, 0, STAGE_FREE] - now_ms)
-    _log(sim, worker, count, prefills, tokens, now_ms, end_ms)
+    _log(sim, worker, lane, prefills, tokens, now_ms, end_ms)
     return True
+
+
+@compiled
+def _begin_again(sim: Simulation, worker: int) -> None:
+    """Begin the worker's last iteration once more: the same requests, one token each."""
+    now_ms, count = sim.clock_ms[0], int(sim.batch_size[worker, 0])
+    catch_up(sim, worker)
+    kernel_ms, host_ms = price_again(
+        sim, worker, count, int(sim.steady[worker, KEYS]), int(sim.steady[worker, LONGEST])
+    )
+    end_ms = now_ms + (kernel_ms + host_ms)
+    sim.lanes_ms[worker, 0, STAGE_FREE] = sim.lanes_ms[worker, 0, END] = end_ms
+    _account(sim, worker, end_ms - now_ms)
+    _log(sim, worker, 0, 0, count, now_ms, end_ms)
 
 
 @compiled
 def end(sim: Simulation, worker: int, lane: int) -> None:
     """End an iteration: its tokens are in the KV cache, and every request that was complete gets its next token."""
+    sim.workers.ints[worker, ENDED] = 1
+    if sim.steady[worker, UNDER_WAY]:
+        end_repeat(sim, worker)
+        return
     ints, times_ms = sim.requests.ints, sim.requests.times_ms
     now_ms, batch = sim.clock_ms[0], sim.batch[worker, lane]
     sim.lanes_ms[worker, lane, END] = math.inf
     hands_over = sim.cluster.pools[sim.workers.ints[worker, POOL], NEXT_POOL] != NONE
-    last_gap_ms, last_bin = -1.0, 0
+    last_gap_ms, last_bin, alike = -1.0, 0, True
     for index in range(sim.batch_size[worker, lane]):
         request, new = batch[index, 0], int(batch[index, 1])
         ints[request, IN_FLIGHT] = 0
@@ -132,6 +163,7 @@ def end(sim: Simulation, worker: int, lane: int) -> None:
         computed = int(ints[request, COMPUTED]) + new
         if computed < known:
             ints[request, COMPUTED] = computed
+            alike = False
             continue
         left = int(ints[request, PROMPT]) + int(ints[request, OUTPUT]) - known
         made = 1
@@ -139,6 +171,7 @@ def end(sim: Simulation, worker: int, lane: int) -> None:
             made = min(1 + accepted(sim, worker, int(request), computed - known), left)
         ints[request, KNOWN] = known + made
         ints[request, COMPUTED] = known + made - 1
+        alike = alike and ints[request, STATE] == DECODING and made < left
         ints[request, STATE] = DECODING
         if times_ms[request, FIRST_TOKEN_MS] < 0.0:
             times_ms[request, FIRST_TOKEN_MS] = now_ms
@@ -152,11 +185,13 @@ def end(sim: Simulation, worker: int, lane: int) -> None:
         times_ms[request, LAST_TOKEN_MS] = now_ms
         if made == left:
             times_ms[request, END_MS] = now_ms
-            leave(sim.requests, sim.workers, worker, int(request), DONE)
+            finish(sim, worker, int(request))
             sim.workers.ints[worker, OUTSTANDING] -= 1
             close(sim)
         elif hands_over:
             _send_on(sim, worker, int(request))
+    if alike:
+        look_ahead(sim, worker)
 
 
 @compiled
@@ -185,16 +220,6 @@ def accepted(sim: Simulation, worker: int, request: int, drafts: int) -> int:
         if value >= chance * 2147483647.0:
             return number
     return drafts
-
-
-@compiled
-def gap_bin(gap_ms: float) -> int:
-    """The bin of a gap: octave of nanoseconds and its place in it."""
-    fraction, octave = math.frexp(gap_ms * 1e6)
-    if octave < 1:
-        return 0
-    place = int((fraction - 0.5) * (2 * GAP_BINS_PER_OCTAVE))
-    return int(min((octave - 1) * GAP_BINS_PER_OCTAVE + place, GAP_OCTAVES * GAP_BINS_PER_OCTAVE - 1))
 
 
 @compiled
@@ -241,11 +266,12 @@ def _account(sim: Simulation, worker: int, busy_ms: float) -> None:
 
 @compiled
 def _log(
-    sim: Simulation, worker: int, count: int, prefills: int, tokens: int, begin_ms: float, end_ms: float
+    sim: Simulation, worker: int, lane: int, prefills: int, tokens: int, begin_ms: float, end_ms: float
 ) -> None:
     if len(sim.log) == 0:
         return
     row, ints = sim.log[sim.counters[LOGGED]], sim.workers.ints[worker]
+    batch, count = sim.batch[worker, lane], int(sim.batch_size[worker, lane])
     row[LOG_BEGIN_MS], row[LOG_END_MS], row[LOG_WORKER] = begin_ms, end_ms, worker
     row[LOG_REQUESTS], row[LOG_PREFILLS], row[LOG_TOKENS] = count, prefills, tokens
     row[LOG_KV_BLOCKS] = ints[TOTAL_BLOCKS] - ints[FREE_BLOCKS]
@@ -254,6 +280,6 @@ def _log(
     if len(sim.log_rows) > 0:
         begin_row = sim.counters[LOGGED_ROWS]
         for index in range(count):
-            sim.log_rows[begin_row + index, 0] = sim.workers.plan[index, 0]
-            sim.log_rows[begin_row + index, 1] = sim.workers.plan[index, 1]
+            sim.log_rows[begin_row + index, 0] = batch[index, 0]
+            sim.log_rows[begin_row + index, 1] = batch[index, 1]
         sim.counters[LOGGED_ROWS] += count

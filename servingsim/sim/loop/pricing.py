@@ -6,6 +6,7 @@ share that was extrapolated are sums over table points, exact to rounding, at no
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from servingsim.compiled import compiled
@@ -21,6 +22,10 @@ from servingsim.sim.loop.state import (
     GROUP_FACTOR,
     HOST_MS,
     KV_AXIS,
+    MIXED_BATCH_AXIS,
+    MIXED_CHUNK_AXIS,
+    MIXED_KV_AXIS,
+    MIXED_PREFIX_AXIS,
     NEW_TOKENS,
     NEXT_UP,
     OF_CONTEXT,
@@ -28,6 +33,7 @@ from servingsim.sim.loop.state import (
     OF_PREFILL_TOKENS,
     OF_SAMPLES,
     OF_TOKENS,
+    ONE_LAUNCH,
     PREFILL_KEYS,
     PREFILL_MODE,
     PREFILL_PAIRS,
@@ -36,6 +42,7 @@ from servingsim.sim.loop.state import (
     READING,
     REQUEST_MS,
     SAMPLED_TOKENS,
+    UNSPLIT_DECODES,
 )
 from servingsim.workers.state import COMPUTED, DECODING, KNOWN, POOL, STATE
 
@@ -51,11 +58,26 @@ def price(sim: Simulation, worker: int, count: int) -> tuple[float, float, int]:
     pool, sums = int(sim.workers.ints[worker, POOL]), sim.sums[worker]
     ints, plan = sim.requests.ints, sim.workers.plan
     kernel_ms, prefills = kernels_ms(sim.prices, sim.visits, sums, pool, ints, plan, count)
-    host = sim.prices.host[pool]
+    return kernel_ms, _host_ms(sim, worker, count, prefills), prefills
+
+
+@compiled
+def price_again(sim: Simulation, worker: int, decodes: int, keys: int, longest: int) -> tuple[float, float]:
+    """Kernel time and host time of an iteration of decode requests alone, one new token each, ms."""
+    pool = int(sim.workers.ints[worker, POOL])
+    kernel_ms = _decodes_alone_ms(
+        sim.prices, sim.visits, sim.sums[worker], pool, decodes, decodes, decodes, keys, longest
+    )
+    return kernel_ms, _host_ms(sim, worker, decodes, 0)
+
+
+@compiled
+def _host_ms(sim: Simulation, worker: int, count: int, prefills: int) -> float:
+    host = sim.prices.host[int(sim.workers.ints[worker, POOL])]
     graph = prefills == 0 and count <= host[GRAPH_MAX_SEQS]
-    host_ms = (host[GRAPH_MS] if graph else host[EAGER_MS]) + count * host[REQUEST_MS]
-    sums[HOST_MS] += host_ms
-    return kernel_ms, host_ms, prefills
+    host_ms: float = (host[GRAPH_MS] if graph else host[EAGER_MS]) + count * host[REQUEST_MS]
+    sim.sums[worker, HOST_MS] += host_ms
+    return host_ms
 
 
 @compiled
@@ -69,7 +91,16 @@ def kernels_ms(
     count: int,
 ) -> tuple[float, int]:
     """Kernel time of the iteration in `plan[:count]`, ms, and its prefill requests; counted in `visits` and `sums`."""
-    tokens, sampled, prefills, decode_tokens, decode_keys, keys_of_all = 0, 0, 0, 0, 0, 0
+    tokens, sampled, prefills, decode_tokens, decode_keys, keys_of_all, longest, pairs = (
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0.0,
+    )
     for index in range(count):
         request, new = plan[index, 0], int(plan[index, 1])
         tokens += new
@@ -79,12 +110,18 @@ def kernels_ms(
             sampled += new
             decode_tokens += new
             decode_keys += keys
+            longest = max(longest, keys)
         else:
             prefills += 1
             sampled += keys >= ints[request, KNOWN]
-            sums[PREFILL_PAIRS] += new * (keys - new) + new * (new + 1) * 0.5
+            pairs += new * (keys - new) + new * (new + 1) * 0.5
             sums[PREFILL_KEYS] += keys
     decodes = count - prefills
+    if prefills == 0:
+        return _decodes_alone_ms(
+            prices, visits, sums, pool, decodes, tokens, sampled, decode_keys, longest
+        ), 0
+    sums[PREFILL_PAIRS] += pairs
     sums[NEW_TOKENS] += tokens
     sums[PREFILL_TOKENS] += tokens - decode_tokens
     sums[SAMPLED_TOKENS] += sampled
@@ -94,18 +131,45 @@ def kernels_ms(
     visits.counts[pool, OF_SAMPLES, sampled] += 1.0
     if prices.points[pool, CONTEXT_AXIS] > 0:
         kernel_ms += _context_ms(prices, visits, pool, OF_CONTEXT, keys_of_all)
-        if prefills > 0:
-            kernel_ms += _context_ms(prices, visits, pool, OF_PREFILL_CONTEXT, keys_of_all - decode_keys)
-    if prefills > 0:
-        kernel_ms += prices.count_ms[pool, OF_PREFILL_TOKENS, tokens - decode_tokens]
-        visits.counts[pool, OF_PREFILL_TOKENS, tokens - decode_tokens] += 1.0
+        kernel_ms += _context_ms(prices, visits, pool, OF_PREFILL_CONTEXT, keys_of_all - decode_keys)
+    kernel_ms += prices.count_ms[pool, OF_PREFILL_TOKENS, tokens - decode_tokens]
+    visits.counts[pool, OF_PREFILL_TOKENS, tokens - decode_tokens] += 1.0
     if decodes > 0:
         kernel_ms += _decode_ms(prices, visits, pool, decodes, decode_keys)
-    if prefills > 0 and prices.modes[pool, PREFILL_MODE] == EACH:
+    if prices.modes[pool, PREFILL_MODE] == EACH:
         kernel_ms += _prefill_each_ms(prices, visits, pool, ints, plan, count, prefills)
-    elif prefills > 0:
+    else:
         kernel_ms += _prefill_together_ms(prices, visits, pool, ints, plan, count, prefills)
+    if prices.modes[pool, ONE_LAUNCH]:
+        chunk, prefix = _as_one_chunk(float(tokens - decode_tokens), pairs)
+        kernel_ms += _one_launch_ms(prices, visits, pool, chunk, prefix, decodes, decode_keys, longest)
     return kernel_ms, prefills
+
+
+@compiled
+def _decodes_alone_ms(
+    prices: Prices,
+    visits: Visits,
+    sums: FloatArray,
+    pool: int,
+    decodes: int,
+    tokens: int,
+    sampled: int,
+    keys: int,
+    longest: int,
+) -> float:
+    """Kernel time of an iteration without a prefill, ms."""
+    sums[NEW_TOKENS] += tokens
+    sums[SAMPLED_TOKENS] += sampled
+    sums[DECODE_KEYS] += keys
+    kernel_ms: float = prices.count_ms[pool, OF_TOKENS, tokens] + prices.count_ms[pool, OF_SAMPLES, sampled]
+    visits.counts[pool, OF_TOKENS, tokens] += 1.0
+    visits.counts[pool, OF_SAMPLES, sampled] += 1.0
+    if prices.points[pool, CONTEXT_AXIS] > 0:
+        kernel_ms += _context_ms(prices, visits, pool, OF_CONTEXT, keys)
+    if prices.modes[pool, ONE_LAUNCH]:
+        kernel_ms += _one_launch_ms(prices, visits, pool, 0.0, 0.0, decodes, keys, longest)
+    return kernel_ms + _decode_ms(prices, visits, pool, decodes, keys)
 
 
 @compiled
@@ -213,4 +277,66 @@ def _prefill_ms(
                 at_batch, at_chunk, at_begin = batch + batch_step, chunk + chunk_step, begin + begin_step
                 visits.prefill[pool, at_batch, at_chunk, at_begin] += share
                 time_ms += share * prices.prefill_ms[pool, at_batch, at_chunk, at_begin]
+    return time_ms
+
+
+@compiled
+def _as_one_chunk(tokens: float, pairs: float) -> tuple[float, float]:
+    """New tokens and prefix of all prefill chunks as one, as the slot input `mixed_requests` sees them."""
+    fresh = tokens * (tokens + 1.0) * 0.5
+    if pairs < fresh:
+        return (math.sqrt(1.0 + 8.0 * pairs) - 1.0) * 0.5, 0.0
+    return tokens, (pairs - fresh) / tokens
+
+
+@compiled
+def _one_launch_ms(
+    prices: Prices,
+    visits: Visits,
+    pool: int,
+    new: float,
+    prefix: float,
+    decodes: int,
+    keys: int,
+    longest: int,
+) -> float:
+    """Attention of all requests as one launch, at the decodes' mean length, and what the longest one takes beyond."""
+    mean = keys / decodes if decodes > 0 else 0.0
+    time_ms = _mixed_ms(prices, visits, pool, new, prefix, decodes, mean, 1.0)
+    if longest > mean and (new > 0.0 or decodes >= prices.host[pool, UNSPLIT_DECODES]):
+        time_ms += _mixed_ms(prices, visits, pool, 1.0, 0.0, 1, float(longest), 1.0)
+        time_ms += _mixed_ms(prices, visits, pool, 1.0, 0.0, 1, mean, -1.0)
+    return time_ms
+
+
+@compiled
+def _mixed_ms(
+    prices: Prices,
+    visits: Visits,
+    pool: int,
+    new: float,
+    prefix: float,
+    decodes: int,
+    length: float,
+    weight: float,
+) -> float:
+    """Attention of all requests as one launch: a part that is absent lies on the first point of its axes, 0."""
+    reading, points, axes = prices.modes[pool, READING], prices.points[pool], prices.axes[pool]
+    at_new, new_upper = point(axes[MIXED_CHUNK_AXIS], points[MIXED_CHUNK_AXIS], new, reading)
+    at_prefix, prefix_upper = point(axes[MIXED_PREFIX_AXIS], points[MIXED_PREFIX_AXIS], prefix, reading)
+    at_batch, batch_upper = point(axes[MIXED_BATCH_AXIS], points[MIXED_BATCH_AXIS], decodes, reading)
+    at_kv, kv_upper = point(axes[MIXED_KV_AXIS], points[MIXED_KV_AXIS], length, reading)
+    time_ms = 0.0
+    for new_step in range(2 if new_upper > 0.0 else 1):
+        of_new = weight * (new_upper if new_step else 1.0 - new_upper)
+        for prefix_step in range(2 if prefix_upper > 0.0 else 1):
+            of_prefix = of_new * (prefix_upper if prefix_step else 1.0 - prefix_upper)
+            prefix_table = prices.mixed_ms[pool, at_new + new_step, at_prefix + prefix_step]
+            used = visits.mixed[pool, at_new + new_step, at_prefix + prefix_step]
+            for batch_step in range(2 if batch_upper > 0.0 else 1):
+                of_batch = of_prefix * (batch_upper if batch_step else 1.0 - batch_upper)
+                for kv_step in range(2 if kv_upper > 0.0 else 1):
+                    share = of_batch * (kv_upper if kv_step else 1.0 - kv_upper)
+                    used[at_batch + batch_step, at_kv + kv_step] += share
+                    time_ms += share * prefix_table[at_batch + batch_step, at_kv + kv_step]
     return time_ms

@@ -26,12 +26,14 @@ from servingsim.sim.loop.state import (
     STAGE_FREE,
     STUCK,
 )
+from servingsim.sim.loop.steady import settle
 from servingsim.workers.kv import blocks_for, release
 from servingsim.workers.policies import SARATHI
 from servingsim.workers.queue import push_back
 from servingsim.workers.state import (
     ARRIVAL_MS,
     BLOCK_TOKENS,
+    CHANGED,
     MAX_MODEL_LEN,
     OUTPUT,
     OUTSTANDING,
@@ -61,6 +63,14 @@ def run(sim: Simulation, most_events: int) -> int:
         FINISHED; PAUSED: call it again (after emptying the log, if there is one); STUCK: nothing will ever happen
         again although requests are open.
     """
+    ended = _advance(sim, most_events)
+    for worker in range(len(sim.sums)):
+        settle(sim, worker)
+    return ended
+
+
+@compiled
+def _advance(sim: Simulation, most_events: int) -> int:
     num_requests = len(sim.requests.ints)
     for _event in range(most_events):
         if _log_is_full(sim):
@@ -130,7 +140,7 @@ def _enter(sim: Simulation, pool: int, request: int) -> None:
         ints[request, WORKER] = worker
         push_back(sim.requests, sim.workers, worker, request)
         settings[OUTSTANDING] += 1
-        sim.workers.ints[worker, READY] = 1
+        settings[READY] = settings[CHANGED] = 1
         return
     close(sim)
 
@@ -150,7 +160,7 @@ def _hand_over(sim: Simulation) -> None:
     worker = int(sim.requests.ints[request, PREFILL_WORKER])
     release(sim.requests, sim.workers, worker, request)
     sim.workers.ints[worker, OUTSTANDING] -= 1
-    sim.workers.ints[worker, READY] = 1
+    sim.workers.ints[worker, READY] = sim.workers.ints[worker, CHANGED] = 1
     _enter(sim, int(sim.cluster.pools[sim.workers.ints[worker, POOL], NEXT_POOL]), request)
 
 

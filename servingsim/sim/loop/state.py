@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 if TYPE_CHECKING:
     from servingsim.cluster.state import Cluster
     from servingsim.timing.batch import IntArray
@@ -28,15 +30,18 @@ LINEAR, NEXT_UP = range(2)
 GRAPH_MS, EAGER_MS, REQUEST_MS, GRAPH_MAX_SEQS, STAGE_SHARE, STAGE_TOKEN_MS, ACCEPTANCE, GROUP_FACTOR = range(
     8
 )
-HOST_COLUMNS = 8
+UNSPLIT_DECODES = 8
+HOST_COLUMNS = 9
 """`GRAPH_MS`, `EAGER_MS`: host time of an iteration that is replayed as a graph (decodes only, at most
 `GRAPH_MAX_SEQS`), and of any other; `REQUEST_MS`: for each request in it; `STAGE_SHARE`: share of the model in the
 largest pipeline stage; `STAGE_TOKEN_MS`: to hand one token to the next stage; `ACCEPTANCE`: chance that a draft token
-is accepted; `GROUP_FACTOR`: on prefill attention where several chunks are one launch."""
+is accepted; `GROUP_FACTOR`: on prefill attention where several chunks are one launch; `UNSPLIT_DECODES`: from how many
+decodes on a launch of decodes alone reads each one's keys in one block."""
 
 # Columns of a pool's modes.
-PREFILL_MODE, READING = range(2)
-MODE_COLUMNS = 2
+PREFILL_MODE, READING, ONE_LAUNCH = range(3)
+MODE_COLUMNS = 3
+"""`ONE_LAUNCH`: 1 where the model has attention over both phases in one launch, priced by `mixed_ms`."""
 
 # Columns of a worker's sums.
 (
@@ -61,6 +66,13 @@ milliseconds."""
 # Columns of a lane.
 END, STAGE_FREE = range(2)
 
+# Columns of a worker's repeated decode steps.
+STEPS_LEFT, STEPS_DONE, KEYS, SORTED, UNDER_WAY, LONGEST = range(6)
+STEADY_COLUMNS = 6
+"""`STEPS_LEFT`: how often its last iteration can surely be repeated; `STEPS_DONE`: repeats that have ended and that its
+requests do not show yet; `KEYS`: keys that the next one reads; `SORTED`: `steady_order` is filled; `UNDER_WAY`: the
+iteration under way is a repeat; `LONGEST`: keys of the next one's longest request."""
+
 # Columns of a logged iteration.
 LOG_BEGIN_MS, LOG_END_MS, LOG_WORKER, LOG_REQUESTS, LOG_PREFILLS, LOG_TOKENS = range(6)
 LOG_KV_BLOCKS, LOG_RUNNING, LOG_WAITING = range(6, 9)
@@ -75,7 +87,9 @@ GAP_OCTAVES = 40
 OF_TOKENS, OF_SAMPLES, OF_PREFILL_TOKENS, OF_CONTEXT, OF_PREFILL_CONTEXT = range(5)
 COUNT_ROWS = 5
 CONTEXT_AXIS, BATCH_AXIS, KV_AXIS, CHUNK_AXIS, PREFIX_AXIS = range(5)
-AXES = 5
+MIXED_CHUNK_AXIS, MIXED_PREFIX_AXIS, MIXED_BATCH_AXIS, MIXED_KV_AXIS = range(5, 9)
+AXES = 9
+"""The last four are of launches over both phases; each begins with 0, a part that is absent."""
 
 
 class Prices(NamedTuple):
@@ -92,8 +106,11 @@ class Prices(NamedTuple):
             [P, COUNT_ROWS, counts].
         decode_ms: Attention of decode requests by batch size and mean KV length, [P, batches, lengths].
         prefill_ms: Attention of prefill chunks by batch size, new tokens and prefix, [P, batches, chunks, prefixes].
-        axes: Points of the axes: context, batch size, KV length, chunk, prefix, [P, 5, points].
-        points: How many there are of each, [P, 5].
+        axes: Points of the axes: context, batch size, KV length, chunk, prefix, and those of `mixed_ms`,
+            [P, AXES, points].
+        points: How many there are of each, [P, AXES].
+        mixed_ms: Attention over both phases in one launch, by the new tokens and the prefix of all chunks as one, and
+            the number and mean KV length of the decodes, [P, chunks, prefixes, batches, lengths].
     """
 
     modes: IntArray
@@ -103,6 +120,7 @@ class Prices(NamedTuple):
     prefill_ms: FloatArray
     axes: FloatArray
     points: IntArray
+    mixed_ms: FloatArray = np.zeros((1, 1, 1, 1, 1))
 
 
 class Visits(NamedTuple):
@@ -111,6 +129,7 @@ class Visits(NamedTuple):
     counts: FloatArray
     decode: FloatArray
     prefill: FloatArray
+    mixed: FloatArray
 
 
 class Simulation(NamedTuple):
@@ -130,6 +149,10 @@ class Simulation(NamedTuple):
             has done what is planned, [W, B, 2].
         sums: [W, SUM_COLUMNS].
         gaps: Gaps between a request's tokens, counted in bins, [bins].
+        steady: [W, STEADY_COLUMNS].
+        steady_ms: When each worker's last repeat ended, [W].
+        steady_order: Requests that are repeated, by their place in a block, [W, R].
+        steady_start: Where those of each place begin, [W, tokens of a block + 2].
         log: Logged iterations, [capacity, LOG_COLUMNS].
         log_rows: Request and new tokens of logged iterations, end to end, [capacity of rows, 2].
     """
@@ -146,5 +169,9 @@ class Simulation(NamedTuple):
     lanes_ms: FloatArray
     sums: FloatArray
     gaps: IntArray
+    steady: IntArray
+    steady_ms: FloatArray
+    steady_order: Int32Array
+    steady_start: Int32Array
     log: FloatArray
     log_rows: Int32Array

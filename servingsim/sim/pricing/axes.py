@@ -51,25 +51,29 @@ class Axes:
     kv: FloatArray
     chunk: FloatArray
     prefix: FloatArray
+    mixed: tuple[FloatArray, ...] = ()
+    """Of launches over both phases, see `mixed_axes`; empty where the model has none."""
+    unsplit_decodes: float = 0.0
+    """From how many decodes on such a launch reads each one's keys in one block, where it has no chunk."""
 
 
 def axes_of(extent: Extent) -> Axes:
     """The points for iterations of up to this extent."""
     longest_chunk = min(extent.max_tokens, extent.max_model_len)
-    batch = _spaced(1, extent.max_seqs, BATCH_PER_OCTAVE)
+    batch = spaced(1, extent.max_seqs, BATCH_PER_OCTAVE)
     every = np.arange(1, min(EVERY_BATCH, extent.max_seqs) + 1, dtype=np.float64)
     return Axes(
-        context=_spaced(1, extent.max_seqs * extent.max_model_len, CONTEXT_PER_OCTAVE),
+        context=spaced(1, extent.max_seqs * extent.max_model_len, CONTEXT_PER_OCTAVE),
         batch=np.unique(np.concatenate([every, np.round(batch)])),
-        kv=_spaced(1, extent.max_model_len, KV_PER_OCTAVE),
-        chunk=np.unique(np.round(_spaced(1, longest_chunk, CHUNK_PER_OCTAVE))),
+        kv=spaced(1, extent.max_model_len, KV_PER_OCTAVE),
+        chunk=np.unique(np.round(spaced(1, longest_chunk, CHUNK_PER_OCTAVE))),
         prefix=np.unique(
-            np.concatenate([[0.0], np.round(_spaced(1, extent.max_model_len, PREFIX_PER_OCTAVE))])
+            np.concatenate([[0.0], np.round(spaced(1, extent.max_model_len, PREFIX_PER_OCTAVE))])
         ),
     )
 
 
-def _spaced(least: int, most: int, per_octave: int) -> FloatArray:
+def spaced(least: int, most: int, per_octave: int) -> FloatArray:
     """Powers of two and `per_octave - 1` points between each two; both ends included."""
     octaves = max(int(np.ceil(np.log2(max(most, 1) / least))), 0)
     points = least * 2.0 ** (np.arange(octaves * per_octave + 1) / per_octave)

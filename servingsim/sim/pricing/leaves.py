@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from servingsim.timing.engine import Kernel
     from servingsim.timing.source import FloatArray
 
-Family = Literal["tokens", "samples", "prefill_tokens", "context", "prefill_context", "decode", "prefill"]
+Family = Literal[
+    "tokens", "samples", "prefill_tokens", "context", "prefill_context", "decode", "prefill", "mixed"
+]
 FAMILY_OF: dict[str, Family] = {
     "total_tokens": "tokens",
     "sampled_positions": "samples",
@@ -32,6 +34,7 @@ FAMILY_OF: dict[str, Family] = {
     "decode_queries": "decode",
     "prefill_requests": "prefill",
     "prefill_lengths": "prefill",
+    "mixed_requests": "mixed",
 }
 """The table that a slot input's leaves are in: sizes that the loop knows of every iteration."""
 PREFILL_COLUMNS = {"prefill_requests": (0, 1, 2), "prefill_lengths": (0, 1)}
@@ -88,11 +91,17 @@ def leaf_tables(arch: Arch, extent: Extent, axes: Axes) -> tuple[LeafTable, ...]
             code="E_LIMIT",
             hint="predict single iterations of it, or build it without overlap",
         )
-    _totals, logs = arch.evaluate(Batches.of([Batch.of(prefill=[(1,)], decode=[1])]), logging=True)
+    logs = logs_of(arch)
     repetitions = arch.flat.repetitions()
     return tuple(
         _leaf_table(log, float(times), extent, axes) for log, times in zip(logs, repetitions, strict=True)
     )
+
+
+def logs_of(arch: Arch) -> tuple[SlotLog, ...]:
+    """Every leaf's kernel and slot input, from one small iteration of both phases."""
+    _totals, logs = arch.evaluate(Batches.of([Batch.of(prefill=[(1,)], decode=[1])]), logging=True)
+    return logs
 
 
 def points_of(family: Family, extent: Extent, axes: Axes) -> tuple[int, ...]:
@@ -105,6 +114,7 @@ def points_of(family: Family, extent: Extent, axes: Axes) -> tuple[int, ...]:
         "prefill_context": (len(axes.context),),
         "decode": (len(axes.batch), len(axes.kv)),
         "prefill": (len(axes.batch), len(axes.chunk), len(axes.prefix)),
+        "mixed": tuple(len(each) for each in axes.mixed),
     }
     return shapes[family]
 
@@ -155,5 +165,14 @@ def _coords(name: str, width: float, extent: Extent, axes: Axes) -> tuple[FloatA
         grid = np.meshgrid(axes.batch, axes.chunk, axes.prefix, indexing="ij")
         chosen = [grid[column].ravel() for column in PREFILL_COLUMNS[name]]
         return np.stack(chosen, axis=1), np.ones(len(chosen[0]), dtype=bool)
+    if FAMILY_OF[name] == "mixed":
+        return _mixed_coords(axes)
     counts = np.arange(points_of(FAMILY_OF[name], extent, axes)[0], dtype=np.float64)
     return counts[1:, None] * width, counts > 0
+
+
+def _mixed_coords(axes: Axes) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """Points where the parts are whole: a prefix with a chunk, lengths with decodes, and one of the two at least."""
+    new, prefix, batch, kv = (each.ravel() for each in np.meshgrid(*axes.mixed, indexing="ij"))
+    whole = ((new > 0) | (prefix == 0)) & ((batch > 0) == (kv > 0)) & ((new > 0) | (batch > 0))
+    return np.stack([new, prefix, batch, kv], axis=1)[whole], whole

@@ -24,7 +24,7 @@ class Lookup:
 
     def __init__(self, prices: Prices) -> None:
         self.prices = prices
-        tables = (prices.count_ms, prices.decode_ms, prices.prefill_ms)
+        tables = (prices.count_ms, prices.decode_ms, prices.prefill_ms, prices.mixed_ms)
         self._visits = Visits(*(np.zeros(table.shape) for table in tables))
         self._sums = np.zeros(SUM_COLUMNS)
         self._ints = np.zeros((MAX_REQUESTS, REQUEST_COLUMNS), dtype=np.int32)

@@ -59,7 +59,11 @@ def leaf_costs(pools: Sequence[PoolPrices], visits: Visits) -> tuple[LeafCost, .
 
 def _visits(visits: Visits, pool: int, leaf: LeafTable) -> FloatArray:
     shape = tuple(slice(size) for size in leaf.time_ms.shape)
-    of_family: dict[Family, FloatArray] = {"decode": visits.decode[pool], "prefill": visits.prefill[pool]}
+    of_family: dict[Family, FloatArray] = {
+        "decode": visits.decode[pool],
+        "prefill": visits.prefill[pool],
+        "mixed": visits.mixed[pool if len(visits.mixed) > pool else 0],
+    }
     table = (
         of_family[leaf.family] if leaf.family in of_family else visits.counts[pool, COUNT_ROW[leaf.family]]
     )

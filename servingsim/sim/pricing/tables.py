@@ -22,18 +22,21 @@ from servingsim.sim.loop.state import (
     HOST_COLUMNS,
     KV_AXIS,
     LINEAR,
+    MIXED_CHUNK_AXIS,
     MODE_COLUMNS,
     OF_CONTEXT,
     OF_PREFILL_CONTEXT,
     OF_PREFILL_TOKENS,
     OF_SAMPLES,
     OF_TOKENS,
+    ONE_LAUNCH,
     PREFILL_MODE,
     PREFIX_AXIS,
     READING,
     REQUEST_MS,
     STAGE_SHARE,
     STAGE_TOKEN_MS,
+    UNSPLIT_DECODES,
     Prices,
 )
 
@@ -102,6 +105,9 @@ def price_tables(pools: Sequence[PoolPrices]) -> Prices:
         max(len(getattr(pool.axes, axis)) for pool in pools) for axis in ("batch", "kv", "chunk", "prefix")
     )
     contexts = max(len(pool.axes.context) for pool in pools)
+    mixed = [
+        max((len(pool.axes.mixed[axis]) for pool in pools if pool.axes.mixed), default=1) for axis in range(4)
+    ]
     number = len(pools)
     prices = Prices(
         modes=np.zeros((number, MODE_COLUMNS), dtype=np.int64),
@@ -109,8 +115,9 @@ def price_tables(pools: Sequence[PoolPrices]) -> Prices:
         count_ms=np.zeros((number, COUNT_ROWS, counts)),
         decode_ms=np.zeros((number, batches, lengths)),
         prefill_ms=np.zeros((number, batches, chunks, prefixes)),
-        axes=np.zeros((number, AXES, max(batches, lengths, chunks, prefixes, contexts))),
+        axes=np.zeros((number, AXES, max(batches, lengths, chunks, prefixes, contexts, *mixed))),
         points=np.zeros((number, AXES), dtype=np.int64),
+        mixed_ms=np.zeros((number, *mixed)),
     )
     for index, pool in enumerate(pools):
         _fill(prices, index, pool)
@@ -130,6 +137,7 @@ def _fill(prices: Prices, index: int, pool: PoolPrices) -> None:
         1.0,
         pool.acceptance,
     )
+    host[UNSPLIT_DECODES] = pool.axes.unsplit_decodes
     host[STAGE_SHARE], host[STAGE_TOKEN_MS] = pool.stage_share, pool.stage_token_ms
     by_context = any(leaf.family in {"context", "prefill_context"} for leaf in pool.leaves)
     named: list[tuple[int, FloatArray]] = [
@@ -138,7 +146,9 @@ def _fill(prices: Prices, index: int, pool: PoolPrices) -> None:
         (KV_AXIS, pool.axes.kv),
         (CHUNK_AXIS, pool.axes.chunk),
         (PREFIX_AXIS, pool.axes.prefix),
+        *((MIXED_CHUNK_AXIS + place, values) for place, values in enumerate(pool.axes.mixed)),
     ]
+    prices.modes[index, ONE_LAUNCH] = bool(pool.axes.mixed)
     for axis, values in named:
         prices.axes[index, axis, : len(values)], prices.points[index, axis] = values, len(values)
     for leaf in pool.leaves:
@@ -147,6 +157,8 @@ def _fill(prices: Prices, index: int, pool: PoolPrices) -> None:
             prices.decode_ms[index][shape] += leaf.time_ms
         elif leaf.family == "prefill":
             prices.prefill_ms[index][shape] += leaf.time_ms
+        elif leaf.family == "mixed":
+            prices.mixed_ms[index][shape] += leaf.time_ms
         else:
             prices.count_ms[index, COUNT_ROW[leaf.family]][shape] += leaf.time_ms
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from servingsim.sim.report import NOT_VALIDATED
+from servingsim.sim.validated.words import NOT_VALIDATED
 
 
 class _Part(BaseModel):

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from servingsim.sim.pricing.check import table_error
-from servingsim.sim.report import HOST_NOT_MODELLED, NOT_VALIDATED
+from servingsim.sim.report import HOST_NOT_MODELLED
 from servingsim.sim.results.report import Trust
+from servingsim.sim.validated.words import NOT_VALIDATED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

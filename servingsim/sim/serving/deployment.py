@@ -59,8 +59,17 @@ class Scheduler(_Strict):
     )
     reserve_prompt: bool = Field(False, description="Admit only where the whole prompt fits (vLLM).")
     mixed_chunks: bool = Field(False, description="Decode beside prefill chunks (SGLang).")
+    async_scheduling: bool = Field(
+        False, description="Plan each iteration while the one before it runs (vLLM, its default since 0.14)."
+    )
     draft_tokens: int = Field(0, ge=0, le=16, description="Draft tokens of speculative decoding.")
     acceptance: float = Field(0.0, ge=0, le=1, description="Chance that a draft token is accepted.")
+
+    @model_validator(mode="after")
+    def _ahead_is_vllm(self) -> Self:
+        if self.async_scheduling and self.policy != "vllm":
+            raise ValueError(f"async_scheduling is vLLM's; policy {self.policy!r} plans when an iteration has ended")
+        return self
 
 
 class Pool(_Strict):
@@ -88,6 +97,12 @@ class Pool(_Strict):
     usd_per_hour: NotNegative | None = Field(
         None, description="Price of one device, for the cheapest deployment."
     )
+
+    @model_validator(mode="after")
+    def _ahead_has_one_stage(self) -> Self:
+        if self.scheduler.async_scheduling and self.pp > 1:
+            raise ValueError(f"async_scheduling with pp {self.pp}: a pipeline has iterations under way already")
+        return self
 
 
 class Link(_Strict):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from servingsim.archs.stack_registry import stack_named
@@ -11,9 +11,11 @@ from servingsim.errors import ServingSimError
 from servingsim.sim.evaluate import build_model, longest_context
 from servingsim.sim.options import PredictOptions
 from servingsim.sim.pricing.axes import Extent, axes_of
-from servingsim.sim.pricing.leaves import leaf_tables
+from servingsim.sim.pricing.leaves import leaf_tables, logs_of
+from servingsim.sim.pricing.mixed_axes import mixed_axes
 from servingsim.sim.pricing.tables import HostCosts, PoolPrices
 from servingsim.timing.batch import Batch
+from servingsim.timing.slot_inputs import MIXED_REQUESTS
 from servingsim.workers.fleet import WorkerSettings, most_tokens
 from servingsim.worklets.bounds import IterationBounds
 
@@ -85,7 +87,12 @@ def pool_model(
         model, IterationBounds(extent.max_tokens, extent.max_seqs, extent.max_model_len), source, options
     )
     _refuse_more_stages(pool, built.view.num_layers)
-    axes = axes_of(extent)
+    launches = [log for log in logs_of(built.arch) if log.points.slot_input is MIXED_REQUESTS]
+    axes = replace(
+        axes_of(extent),
+        mixed=mixed_axes([log.kernel for log in launches], extent),
+        unsplit_decodes=max((log.points.width for log in launches), default=0.0),
+    )
     memory = built.view.memory(
         Batch.of(decode=[min(mean_context, longest)]), source.device(pool.device), pool.utilisation
     )
@@ -136,6 +143,7 @@ def _worker(pool: Pool, longest: int, kv_blocks: int) -> WorkerSettings:
         stages=pool.pp,
         reserve_prompt=scheduler.reserve_prompt,
         mixed_chunks=scheduler.mixed_chunks,
+        async_scheduling=scheduler.async_scheduling,
     )
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _build(points: Points, context: CacheContext) -> TableCache:
-    return TableCache(build_table(points, context, rule=NEXT_UP, bent=False), context)
+    return TableCache(build_table(points, context, rule=NEXT_UP, bent=False), context, points)
 
 
 CACHE = CacheKind("direct_1d", min_axes=1, max_axes=1, build=_build)

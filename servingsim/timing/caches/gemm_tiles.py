@@ -1,10 +1,15 @@
-"""`gemm_tiles`: rows of a matrix product, in whole tiles, between anchors that single odd points do not bend.
+"""`gemm_tiles`: rows of a matrix product, in whole tiles and waves of them.
 
-Three things are known about a GEMM library beside the work:
+Between measured sizes time follows a curve that was learnt on other devices with the same kind of matrix unit
+(`servingsim.timing.row_curves`): which tiles a size fills, how many waves of them the multiprocessors take, and
+whether the measured sizes beside it look odd. The curve is written into the table as further points, so that reading
+costs what it costs without. Measured sizes keep their measured times.
 
-- It computes whole tiles, so m costs what the next multiple of the tile's height costs.
-- It picks a kernel a shape by heuristics, and a single size may be picked badly (or measured badly). The size
-  itself keeps its measured time; the cells beside it start from a time pulled towards its neighbours' line.
+Where no curve was fitted (a CPU, an unknown GPU, other widths of operands, fewer than four sizes), three plain rules:
+
+- A library computes whole tiles, so m costs what the next multiple of the tile's height costs.
+- A single size may be picked badly, or measured badly. The size itself keeps its measured time; the cells beside it
+  start from a time pulled towards its neighbours' line.
 - Work is affine in m, so between anchors time is.
 
 The constants were chosen on other tables than the one that figures are reported for: `benchmarks/gemm_holdout.py` says
@@ -18,7 +23,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from servingsim.timing.cache import CacheKind
-from servingsim.timing.cache_table import TableCache, build_table
+from servingsim.timing.cache_table import TableCache, build_table, sorted_points
+from servingsim.timing.caches_curved import CurvedCache, curved_points
 from servingsim.timing.interpolation import ANCHOR_MS, TIME_MS, VALUE, WORK_MS
 
 if TYPE_CHECKING:
@@ -37,7 +43,11 @@ def _build(points: Points, context: CacheContext) -> TableCache:
     table = build_table(points, context, tile=TILE_ROWS)
     cells = table.cells
     cells[:, ANCHOR_MS] = _anchors(cells[:, VALUE], cells[:, TIME_MS], cells[:, WORK_MS])
-    return TableCache(table, context)
+    curve = curved_points(sorted_points(points, table.order, context), context)
+    if curve is None:
+        return TableCache(table, context, points)
+    fine = build_table(curve.points, context)
+    return CurvedCache(fine, context, points, table, between=curve.between, half_width=curve.half_width)
 
 
 def _anchors(value: FloatArray, time_ms: FloatArray, work_ms: FloatArray) -> FloatArray:

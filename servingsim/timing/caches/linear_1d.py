@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _build(points: Points, context: CacheContext) -> TableCache:
-    return TableCache(build_table(points, context, bent=False), context)
+    return TableCache(build_table(points, context, bent=False), context, points)
 
 
 CACHE = CacheKind("linear_1d", min_axes=1, max_axes=1, build=_build)

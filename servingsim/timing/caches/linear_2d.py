@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _build(points: Points, context: CacheContext) -> TableCache:
-    return TableCache(build_table(points, context, bent=False), context)
+    return TableCache(build_table(points, context, bent=False), context, points)
 
 
 CACHE = CacheKind("linear_2d", min_axes=2, max_axes=2, build=_build)

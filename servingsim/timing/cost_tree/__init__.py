@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from servingsim.timing.cost_tree.aggregate import Totals, aggregate
 from servingsim.timing.cost_tree.describe import describe
+from servingsim.timing.cost_tree.errors import root_error_ms
 from servingsim.timing.cost_tree.evaluator import Evaluator
 from servingsim.timing.cost_tree.flat import FlatTree, flatten
 from servingsim.timing.cost_tree.metrics import LeafMetrics
@@ -41,4 +42,5 @@ __all__ = [
     "aggregate",
     "describe",
     "flatten",
+    "root_error_ms",
 ]

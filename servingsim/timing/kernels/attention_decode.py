@@ -12,7 +12,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from servingsim.timing.attention_domain import keys_bound, own_keys
-from servingsim.timing.attention_heads import AttentionHeadsConfig
+from servingsim.timing.attention_heads import SAME_LAUNCH, AttentionHeadsConfig
 from servingsim.timing.contract import (
     Coords,
     KernelInput,
@@ -87,5 +87,6 @@ KERNEL = KernelKind(
     reaxis=Reaxis(_project, _invert),
     work_model=work,
     cache="work_nd",
+    relatives=SAME_LAUNCH,
     feasible=_feasible,
 )

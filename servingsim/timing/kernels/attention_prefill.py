@@ -9,7 +9,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from servingsim.timing.attention_domain import prefill_fits
-from servingsim.timing.attention_heads import AttentionHeadsConfig
+from servingsim.timing.attention_heads import SAME_LAUNCH, AttentionHeadsConfig
 from servingsim.timing.contract import (
     Coords,
     KernelInput,
@@ -67,5 +67,6 @@ KERNEL = KernelKind(
     sweep_grid=_grid,
     work_model=work,
     cache="work_nd",
+    relatives=SAME_LAUNCH,
     feasible=_feasible,
 )

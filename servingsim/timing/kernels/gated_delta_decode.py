@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from servingsim.timing.contract import KernelInput, KernelKind
-from servingsim.timing.delta_heads import DELTA_ARGS, DeltaHeadsConfig
+from servingsim.timing.delta_heads import DELTA_ARGS, SAME_LAUNCH, DeltaHeadsConfig
 from servingsim.timing.fields import Requests
 from servingsim.timing.grid import batch_sizes
 from servingsim.timing.work.gated_delta_decode import work
@@ -36,4 +36,5 @@ KERNEL = KernelKind(
     sweep_grid=_grid,
     work_model=work,
     cache="work_nd",
+    relatives=SAME_LAUNCH,
 )

@@ -9,10 +9,15 @@ from __future__ import annotations
 from pydantic import Field
 
 from servingsim.timing.contract import Coords, KernelInput, KernelKind
-from servingsim.timing.delta_heads import DELTA_ARGS, DeltaHeadsConfig
+from servingsim.timing.delta_heads import DELTA_ARGS, SAME_LAUNCH, DeltaHeadsConfig
 from servingsim.timing.fields import Requests, Tokens
-from servingsim.timing.grid import batch_sizes, query_lengths
+from servingsim.timing.grid import batch_sizes, query_lengths, up_to
 from servingsim.timing.work.gated_delta_prefill import work
+
+CHUNK = 64
+"""Tokens of a chunk: a length is filled up to a multiple, so that one token more costs a whole chunk."""
+LAST_EDGE = 1024
+"""Beyond it a chunk is a few percent of the whole."""
 
 
 class GatedDeltaPrefillConfig(DeltaHeadsConfig):
@@ -30,7 +35,9 @@ class GatedDeltaPrefillInput(KernelInput):
 
 
 def _grid(config: GatedDeltaPrefillConfig) -> tuple[tuple[int, ...], ...]:
-    return (batch_sizes(config.max_batch_size, factor=4), query_lengths(config.max_num_tokens))
+    lengths = query_lengths(config.max_num_tokens)
+    over = [length + 1 for length in lengths if CHUNK <= length <= LAST_EDGE]
+    return (batch_sizes(config.max_batch_size, factor=4), up_to(config.max_num_tokens, [*lengths, *over]))
 
 
 def _feasible(config: GatedDeltaPrefillConfig, coords: Coords) -> bool:
@@ -47,5 +54,6 @@ KERNEL = KernelKind(
     sweep_grid=_grid,
     work_model=work,
     cache="work_nd",
+    relatives=SAME_LAUNCH,
     feasible=_feasible,
 )

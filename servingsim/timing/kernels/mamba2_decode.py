@@ -7,7 +7,7 @@ from pydantic import Field
 from servingsim.timing.contract import KernelInput, KernelKind
 from servingsim.timing.fields import Requests
 from servingsim.timing.grid import batch_sizes
-from servingsim.timing.ssm_heads import SSM_ARGS, SsmHeadsConfig
+from servingsim.timing.ssm_heads import SAME_LAUNCH, SSM_ARGS, SsmHeadsConfig
 from servingsim.timing.work.mamba2_decode import work
 
 
@@ -36,4 +36,5 @@ KERNEL = KernelKind(
     sweep_grid=_grid,
     work_model=work,
     cache="work_nd",
+    relatives=SAME_LAUNCH,
 )

@@ -11,7 +11,7 @@ from pydantic import Field
 from servingsim.timing.contract import Coords, KernelInput, KernelKind
 from servingsim.timing.fields import Requests, Tokens
 from servingsim.timing.grid import batch_sizes, query_lengths
-from servingsim.timing.ssm_heads import SSM_ARGS, SsmHeadsConfig
+from servingsim.timing.ssm_heads import SAME_LAUNCH, SSM_ARGS, SsmHeadsConfig
 from servingsim.timing.work.mamba2_prefill import work
 
 
@@ -47,5 +47,6 @@ KERNEL = KernelKind(
     sweep_grid=_grid,
     work_model=work,
     cache="work_nd",
+    relatives=SAME_LAUNCH,
     feasible=_feasible,
 )

@@ -12,6 +12,7 @@ from servingsim.timing.contract import Coords, KernelInput, KernelKind
 from servingsim.timing.fields import Context, Prefix, Requests, Tokens
 from servingsim.timing.grid import batch_sizes, prefix_lengths, query_lengths
 from servingsim.timing.latent_heads import LATENT_ARGS, LatentHeadsConfig
+from servingsim.timing.relatives import Relatives
 from servingsim.timing.work.mla_prefill import work
 
 
@@ -52,5 +53,6 @@ KERNEL = KernelKind(
     sweep_grid=_grid,
     work_model=work,
     cache="work_nd",
+    relatives=Relatives.scaled(("num_heads",), "batch_size"),
     feasible=_feasible,
 )

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from servingsim.timing.work.amount import Number, Work, as_number, dtype_bytes
+
+ACTIVE = re.compile(r"active_([1-9]\d*)")
+"""A distribution that says how many experts the tokens of a launch share."""
 
 
 def work(
@@ -22,14 +27,17 @@ def work(
     """6·hidden·inter FLOPs a routed row; weights of the experts that are hit are read once.
 
     Rows on this rank: num_tokens·topk / ep. Experts hit: at most the local ones, in expectation under uniform
-    routing E·(1-(1-topk/E)^tokens); a skewed `distribution` hits fewer, so this is an upper estimate of bytes.
+    routing E·(1-(1-topk/E)^tokens); a skewed `distribution` hits fewer, so this is an upper estimate of bytes, but
+    `active_<n>` says it.
     """
-    del distribution
     tokens, hidden, topk, experts = (as_number(v) for v in (num_tokens, hidden_size, topk, num_experts))
     inter = as_number(inter_size) / as_number(moe_tp_size)
     local_experts = experts / as_number(moe_ep_size)
     rows = tokens * topk / as_number(moe_ep_size)
     hit = local_experts * (1 - (1 - np.minimum(topk / experts, 1.0)) ** tokens)
+    active = ACTIVE.fullmatch(distribution)
+    if active:
+        hit = np.minimum(np.minimum(tokens * topk, max(float(active[1]), float(np.max(topk)))), local_experts)
     width = dtype_bytes(dtype)
     return Work(
         6 * rows * hidden * inter, hit * 3 * hidden * inter * width + tokens * hidden * 2, tokens * hidden * 2

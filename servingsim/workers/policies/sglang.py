@@ -136,11 +136,17 @@ def _decodes(requests: Requests, workers: Workers, worker: int, count: int) -> i
 
 
 @compiled
+def decay(workers: Workers, worker: int) -> None:
+    """The new-token ratio after a decode step for which no request was retracted."""
+    lower = workers.ints[worker, RATIO_PPM] - (INITIAL_PPM - LEAST_PPM) // DECAY_STEPS
+    workers.ints[worker, RATIO_PPM] = max(lower, LEAST_PPM)
+
+
+@compiled
 def _follow(requests: Requests, workers: Workers, worker: int, retracted: bool) -> None:  # noqa: FBT001 - compiled
     """The new-token ratio after a decode step: lower, or anew from what the running requests have produced."""
     if not retracted:
-        lower = workers.ints[worker, RATIO_PPM] - (INITIAL_PPM - LEAST_PPM) // DECAY_STEPS
-        workers.ints[worker, RATIO_PPM] = max(lower, LEAST_PPM)
+        decay(workers, worker)
         return
     produced, whole = 0, 1
     for place in range(workers.ints[worker, NUM_RUNNING]):

@@ -23,8 +23,10 @@ from servingsim.workers.running import (
     wanted_tokens,
 )
 from servingsim.workers.state import (
+    AHEAD,
     CHUNKED,
     COMPUTED,
+    END_MS,
     IN_FLIGHT,
     KNOWN,
     LEVEL,
@@ -34,6 +36,7 @@ from servingsim.workers.state import (
     NUM_RUNNING,
     PREEMPTIONS,
     RESERVE_PROMPT,
+    SEEN,
     TOKEN_BUDGET,
     WATERMARK_BLOCKS,
 )
@@ -97,7 +100,7 @@ def _waiting(requests: Requests, workers: Workers, worker: int, count: int, budg
     settings = workers.ints[worker]
     while budget > 0 and settings[NUM_RUNNING] < settings[MAX_SEQS]:
         request = first(workers, worker)
-        if request == NONE:
+        if request == NONE or (settings[AHEAD] and request >= settings[SEEN]):
             break
         hits = hits_of(requests, workers, worker, request)
         known = int(requests.ints[request, KNOWN])
@@ -125,13 +128,16 @@ def _victim(requests: Requests, workers: Workers, worker: int) -> int:
     """Place of the running request of the lowest level, the one that came last among equals.
 
     In a pipeline it may be under way: then who asked waits for it. Would it give way itself instead, younger requests
-    could take its blocks before it has computed all its tokens again, without end.
+    could take its blocks before it has computed all its tokens again, without end. One that is done and leaves after
+    this plan is none.
     """
     chosen = workers.ints[worker, NUM_RUNNING] - 1
+    while requests.times_ms[workers.running[worker, chosen], END_MS] >= 0.0:
+        chosen -= 1
     for place in range(chosen - 1, -1, -1):
         request, best = workers.running[worker, place], workers.running[worker, chosen]
         level, best_level = requests.ints[request, LEVEL], requests.ints[best, LEVEL]
-        if level > best_level:
+        if level > best_level and requests.times_ms[request, END_MS] < 0.0:
             chosen = place
     return int(chosen)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from skills.split_model.draft import Cover
@@ -55,7 +56,7 @@ def delta_rows(at: Rows, mixer: LinearAttention) -> list[Draft]:
         *_conv(at, name, 2 * keys + values),
         at.elementwise(
             f"{name}.gates",
-            "mul",
+            "delta_gates" if eager(at) else "mul",
             "decay from a, strength from b, keys repeated to value heads",
             read=gates,
             written=gates,
@@ -104,22 +105,48 @@ def mamba_rows(at: Rows, mixer: Mamba2) -> list[Draft]:
     ]
 
 
+def eager(at: Rows) -> bool:
+    """Whether the stack runs a model's own code: what engines have fused is there a callable of its own."""
+    return not at.site.catalogue.merges
+
+
 def _conv(at: Rows, name: str, channels: int) -> list[Draft]:
+    """One launch; in eager code a prompt's convolution and the update of one token are two functions."""
+    covers = (
+        Cover(pattern=ATTENTION, aten=(REGION_CONV,)),
+        inside(ATTENTION, "conv1d|act|q_conv1d|k_conv1d|v_conv1d"),
+        Cover(pattern=ATTENTION, functions=(*CACHE, *CONV), without=REGIONS),
+    )
+    math = "short causal convolution of each channel, then its activation"
+    if not eager(at):
+        return [
+            at.elementwise(
+                f"{name}.conv",
+                "causal_conv1d",
+                math,
+                family="conv",
+                covers=covers,
+                read=channels,
+                written=channels,
+            )
+        ]
     return [
         at.elementwise(
-            f"{name}.conv",
-            "causal_conv1d",
-            "short causal convolution of each channel, then its activation",
+            f"{name}.conv.{phase}",
+            callable_name,
+            math,
+            family="conv",
+            counted=f"{phase}_tokens",
+            covers=tuple(replace(cover, phase=phase) for cover in covers),
             read=channels,
             written=channels,
-            family="conv",
-            covers=(
-                Cover(pattern=ATTENTION, aten=(REGION_CONV,)),
-                inside(ATTENTION, "conv1d|act|q_conv1d|k_conv1d|v_conv1d"),
-                Cover(pattern=ATTENTION, functions=(*CACHE, *CONV), without=REGIONS),
-            ),
         )
+        for phase, callable_name in CONV_CALLABLES.items()
+        if phase in at.site.phases
     ]
+
+
+CONV_CALLABLES = {"prefill": "causal_conv1d", "decode": "causal_conv1d_update"}
 
 
 CONV = (
@@ -171,7 +198,7 @@ def _own() -> Cover:
 def _gated_norm(at: Rows, name: str, size: int) -> Draft:
     return at.elementwise(
         f"{name}.gated_norm",
-        "silu_mul",
+        "gated_norm" if eager(at) else "silu_mul",
         "RMSNorm over each head or group, times silu(z)",
         read=2 * size,
         written=size,

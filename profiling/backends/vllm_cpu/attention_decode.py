@@ -1,0 +1,35 @@
+"""`attention_decode` with vLLM's paged attention on a CPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from profiling.backends import attention_shapes as shapes
+from profiling.backends.vllm_cpu._attention import attention
+from profiling.contract import Backend
+
+if TYPE_CHECKING:
+    from profiling.contract import Dtype, Launch, Setting
+
+
+def prepare(setting: Setting, *, kv_dtype: Dtype, dtype: Dtype, **sizes: int) -> Launch:
+    """One new token a request."""
+    del kv_dtype  # `supports` has seen that it is the same
+    return attention(setting, q_len=1, dtype=dtype, **sizes)
+
+
+def supports(*, num_heads: int, num_kv_heads: int, dtype: str, kv_dtype: str, **_sizes: int) -> str:
+    """Whole groups of heads, one dtype."""
+    return shapes.one_dtype_refusal(num_heads, num_kv_heads, dtype, kv_dtype)
+
+
+BACKEND = Backend(
+    name="vllm_cpu",
+    kind="attention_decode",
+    devices=("cpu",),
+    compute_dtypes=("bf16", "fp16", "fp32"),
+    kv_dtypes=("bf16", "fp16", "fp32"),
+    prepare=prepare,
+    requires=("torch", "vllm"),
+    supports=supports,
+)

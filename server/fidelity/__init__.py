@@ -1,0 +1,1 @@
+"""Where `servingsim fidelity` gets measured rows from, and how it shows what it found."""
