@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.h100_rows import Absent
 from benchmarks.tree_fit import Plan, fit
-from servingsim.timing.grid import matrix_rows
+from servingsim.timing.grid import product_rows
 from servingsim.timing.row_curves.geometry import FEWEST, Measured, Product, describe
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _shown(system: str, path: str, dtype: str, seed: int) -> Shown:
 def _grids(m: FloatArray, random: np.random.Generator) -> Iterator[np.ndarray]:
     """Which of the sizes count as measured: powers of two, our own grid, a random share with both ends."""
     yield np.isin(m, 2.0 ** np.arange(16))
-    yield np.isin(m, matrix_rows(int(m[-1])))
+    yield np.isin(m, product_rows(int(m[-1])))
     some = random.random(len(m)) < random.uniform(0.2, 0.6)
     some[[0, -1]] = True
     if some.sum() >= FEWEST:

@@ -55,15 +55,19 @@ class WorkerProcess:
         python: str = sys.executable,
     ) -> None:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the worker
-        self._process = subprocess.Popen(
-            [python, "-P", "-m", module],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._stderr,
-            env={**_environment(threads), **(variables or {})},
-            start_new_session=True,
-            bufsize=0,
-        )
+        try:
+            self._process = subprocess.Popen(
+                [python, "-P", "-m", module],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._stderr,
+                env={**_environment(threads), **(variables or {})},
+                start_new_session=True,
+                bufsize=0,
+            )
+        except OSError as error:
+            self._stderr.close()
+            raise WorkerError(f"{python} cannot be started: {error}") from error
         self._buffer = b""
         try:
             self._await_ready()

@@ -66,6 +66,11 @@ def _subject(report: PredictReport) -> Iterator[str]:
 def _figures(report: PredictReport) -> Iterator[str]:
     host = "host not modelled" if report.host_ms is None else f"host {report.host_ms:.4g} ms"
     yield f"iteration {report.iteration_ms:.4g} ms = kernels {report.kernels_ms:.4g} ms + {host}"
+    if report.iteration_ms_90 is None:
+        yield "90 % interval unknown: an op's error is not known"
+    else:
+        low_ms, high_ms = report.iteration_ms_90
+        yield f"90 % interval {low_ms:.4g} to {high_ms:.4g} ms, from the error of the kernels' tables alone"
     if report.bound_ms is None:
         yield "lower bound unknown: the device's peaks are not known"
     else:
@@ -79,7 +84,7 @@ def _figures(report: PredictReport) -> Iterator[str]:
 
 def _table(ops: Sequence[OpRow], numbers: dict[RowSource, int]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("op", "runs", "ms", "share", "", "TFLOP/s", "GB/s", "of limit", "", "rows"):
+    for name in ("op", "runs", "ms", "± %", "share", "", "TFLOP/s", "GB/s", "of limit", "", "rows"):
         left = name in {"op", "", "rows"}
         table.add_column(name, justify="left" if left else "right", no_wrap=name != "op", overflow="fold")
     largest = max((row.share for row in ops), default=0.0) or 1.0
@@ -88,6 +93,7 @@ def _table(ops: Sequence[OpRow], numbers: dict[RowSource, int]) -> Table:
             escape(row.op),
             str(row.launches),
             f"{row.time_ms:.3f}" if row.time_ms >= 0.1 else f"{row.time_ms:.2g}",
+            "" if row.error_percent is None else f"{row.error_percent:.2g}",
             f"{row.share:.1%}",
             "█" * round(BAR * row.share / largest),
             _rate(row.tflop_per_s) if row.flops else "",
@@ -161,4 +167,6 @@ def _memory(report: PredictReport) -> Iterator[str]:
 def _caveats(report: PredictReport) -> Iterator[str]:
     if report.unpriced:
         yield "not priced: " + "; ".join(f"{each.name} ({each.reason})" for each in report.unpriced)
-    yield f"error: {report.validated_error}. To validate: {report.how_to_validate}"
+    yield f"validated error: {report.validated_error}"
+    if report.how_to_validate:
+        yield f"to validate: {report.how_to_validate}"

@@ -43,7 +43,13 @@ def cases_of(system: str, backend: str, version: str, model: str) -> list[Case]:
     """
     if not CASES.is_file():
         raise Absent(f"{CASES.name} is not beside the checkout")
-    wanted = {"system": system, "backend": backend, "backend_version": version, "model_path": model, "mode": "agg"}
+    wanted = {
+        "system": system,
+        "backend": backend,
+        "backend_version": version,
+        "model_path": model,
+        "mode": "agg",
+    }
     with CASES.open(encoding="utf-8", newline="") as file:
         found = [
             _case(row)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from servingsim.timing.source import FloatArray, TimingSource
 
 REQUESTS_PER_CLIENT = 10
-"""The runs do not say how many; with 5 in place of 10 the mean error grows by 1.4 points, the first wave weighs more."""
+"""The runs do not say how many. With 5 the mean error grows by 1.4 points: the first wave weighs more."""
 NO_HOST = Host(source="not modelled")
 
 
@@ -43,9 +43,7 @@ class Engine:
     scheduler: Scheduler
 
 
-TRTLLM_DEFAULTS = Scheduler(
-    max_num_tokens=8192, max_num_seqs=2048, chunked_prefill=False, max_model_len=8192
-)
+TRTLLM_DEFAULTS = Scheduler(max_num_tokens=8192, max_num_seqs=2048, chunked_prefill=False, max_model_len=8192)
 """`trtllm-serve`: prompts are not cut, at most 8,192 new tokens an iteration; these runs fit in 8,192 tokens each."""
 
 
@@ -90,8 +88,7 @@ def run_case(case: Case, engine: Engine, source: TimingSource, host: Host = NO_H
     tokens = case.output_tokens - 1
     tpot_ms = float(np.mean(times_ms[:, END_MS] - times_ms[:, FIRST_TOKEN_MS])) / tokens
     (result,) = results_of(simulated, check_tables=False).pools
-    kernels_ms = sum(op.time_ms for op in result.ops)
-    shares = {op.op: op.time_ms / kernels_ms for op in result.ops}
+    shares = {op.op: op.share for op in result.ops}
     return Run(case, tpot_ms, _per_token([piece.rows for piece in pieces]), shares)
 
 

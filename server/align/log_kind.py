@@ -49,8 +49,8 @@ def _seems(head: bytes) -> tuple[str, str]:
     if SGLANG.search(head):
         return (
             (
-                "it is a server log of SGLang, which tells sizes and throughput of its batches, but neither the lengths of "
-                "their requests nor the time of an iteration"
+                "it is a server log of SGLang, which tells sizes and throughput of its batches, but neither lengths "
+                "of their requests nor times of iterations"
             ),
             "log each iteration with its lengths and its time in this form",
         )

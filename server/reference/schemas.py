@@ -16,6 +16,7 @@ from server.demo.report import DemoReport
 from server.reference import answers
 from servingsim.sim.report import MissingRows, PredictReport
 from servingsim.sim.results.report import ServingReport
+from servingsim.timing.fidelity.report import FidelityReport
 from servingsim.timing.registry import kernels
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ ANSWERS: dict[str, type[BaseModel]] = {
     "bench": answers.BenchFigures,
     "demo": DemoReport,
     "error": answers.ErrorAnswer,
+    "fidelity": FidelityReport,
     "kernel_query_eval": answers.EvalAnswer,
     "kernel_query_grid": answers.GridAnswer,
     "kernel_query_list": answers.KernelListAnswer,

@@ -204,7 +204,14 @@ def _figures(pool: PoolResult) -> list[tuple[str, str]]:
 
 def _trust(report: ServingReport) -> Iterator[Html]:
     trust = report.trust
-    said = [f"error against a real deployment: {trust.validated_error}"]
+    said = [f"validated error: {trust.validated_error}"]
+    if trust.how_to_validate:
+        said.append(f"to validate: {trust.how_to_validate}")
+    said += [
+        f"{pool.name}: kernel time ± {pool.error_percent:.2g} % (90 %), by its tables' own error"
+        for pool in report.pools
+        if pool.error_percent is not None
+    ]
     said += [
         f"{pool.name}: {percent(pool.extrapolated)} of kernel time extrapolated, {percent(pool.estimated)} estimated"
         for pool in report.pools

@@ -154,7 +154,16 @@ def _trust(report: ServingReport) -> Iterator[Text]:
         yield Text(shown(f"  rows: {source}"), style="dim")
     for note in trust.notes:
         yield Text(shown(f"  note: {note}"))
-    yield Text(f"error: {trust.validated_error}")
+    for pool in report.pools:
+        if pool.error_percent is not None:
+            yield Text(
+                shown(
+                    f"{pool.name}: kernel time ± {pool.error_percent:.2g} % (90 %), by its tables' own error"
+                )
+            )
+    yield Text(shown(f"validated error: {trust.validated_error}"))
+    if trust.how_to_validate:
+        yield Text(shown(f"to validate: {trust.how_to_validate}"))
     yield Text(
         f"simulated in {report.run.loop_s:.3g} s ({plain(report.run.iterations_per_s)} iterations/s)",
         style="dim",

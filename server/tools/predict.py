@@ -52,6 +52,7 @@ class OpTime(_Plain):
     kind: str
     launches: int
     time_ms: float
+    error_percent: float | None = Field(description="half width of its 90 % interval; null: unknown")
     share: float = Field(description="of kernels_ms")
     efficiency: float | None = Field(description="physical limit / time")
     coverage: list[str] = Field(description="EXTRAPOLATED, JIT, NO_COVERAGE; empty: inside measured rows")
@@ -73,6 +74,9 @@ class PredictOut(_Plain):
     model_type: str
     device: str
     iteration_ms: float = Field(description="kernels_ms + host_ms")
+    iteration_ms_90: tuple[float, float] | None = Field(
+        description="90 % interval from the kernels' tables; null: unknown"
+    )
     kernels_ms: float
     host_ms: float | None = Field(description="null: not modelled")
     bound_ms: float | None = Field(description="no implementation is faster; null: peaks unknown")
@@ -98,7 +102,15 @@ def run(request: PredictIn, desk: Desk, watch: Watch) -> PredictOut:
 
 def trimmed(report: dict[str, Any]) -> PredictOut:
     """A whole prediction as the answer of a tool: its figures, and who to ask about each."""
-    same = ("iteration_ms", "kernels_ms", "host_ms", "bound_ms", "bound_by", "uncovered_share")
+    same = (
+        "iteration_ms",
+        "iteration_ms_90",
+        "kernels_ms",
+        "host_ms",
+        "bound_ms",
+        "bound_by",
+        "uncovered_share",
+    )
     return PredictOut(
         **{name: report[name] for name in (*same, "validated_error")},
         model_type=report["subject"]["model_type"],
@@ -115,7 +127,7 @@ def trimmed(report: dict[str, Any]) -> PredictOut:
 
 
 def _op(row: dict[str, Any]) -> OpTime:
-    same = ("op", "kind", "launches", "time_ms", "share", "efficiency", "coverage")
+    same = ("op", "kind", "launches", "time_ms", "error_percent", "share", "efficiency", "coverage")
     backends = sorted({f"{source['backend']} ({source['origin']})" for source in row["rows"]})
     return OpTime(**{name: row[name] for name in same}, backends=backends)
 
@@ -125,7 +137,8 @@ def _notes(report: dict[str, Any]) -> Iterator[str]:
         yield report["tpot_note"]
     for each in report["unpriced"]:
         yield f"not priced: {each['name']} ({each['reason']})"
-    yield f"to validate: {report['how_to_validate']}"
+    if report["how_to_validate"]:
+        yield f"to validate: {report['how_to_validate']}"
 
 
 def _model(request: PredictIn, desk: Desk) -> str:

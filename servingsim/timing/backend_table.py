@@ -206,6 +206,17 @@ def _context(
     def limit_ms(coords: FloatArray) -> FloatArray:
         return filled(limits.limit_ms(kind.work(config, coords)), coords)
 
+    def beside() -> tuple[Points, ...]:
+        others = (each for each in source.backends(kind.table, config.gpu_name) if each != backend)
+        found = (
+            source.rows(kind.table, config.gpu_name, each, kind.fixed(config), kind.axes) for each in others
+        )
+        return tuple(
+            Points(np.stack([rows.args[axis] for axis in kind.axes], axis=1), rows.time_ms, rows.noise)
+            for rows in found
+            if rows is not None and len(rows)
+        )
+
     return CacheContext(
         subject=f"{kind.kind} [{backend} on {config.gpu_name}]",
         axes=kind.axes,
@@ -215,6 +226,7 @@ def _context(
         remedy=command(kind, config, backend),
         device=source.device(config.gpu_name),
         fixed=kind.fixed(config),
+        beside=beside,
     )
 
 

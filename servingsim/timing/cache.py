@@ -49,6 +49,7 @@ class CacheContext:
         remedy: What to measure or run where the points do not suffice.
         device: Whose times they are; None where nobody says.
         fixed: Fields of the shape that no axis holds.
+        beside: Other backends' points of the same shape on the device, loaded when a cache asks for them.
     """
 
     subject: str
@@ -59,6 +60,7 @@ class CacheContext:
     remedy: str = "measure more points"
     device: DeviceSpec | None = None
     fixed: Mapping[str, ArgValue] = field(default_factory=dict)
+    beside: Callable[[], tuple[Points, ...]] = tuple
 
 
 class Cache(Protocol):

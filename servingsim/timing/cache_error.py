@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from servingsim.timing.interpolation import ANCHOR_MS as ANCHOR
 from servingsim.timing.interpolation import CELL_COLUMNS, VALUE, WORK_LINEAR, Table, eval_many
@@ -84,27 +85,41 @@ class TableErrors:
     def at(self, coords: FloatArray) -> FloatArray:
         """Half widths [N] at coordinates [N, axes], relative to the answers there."""
         square = np.full(len(coords), self.noise**2)
+        held = np.zeros(len(coords), dtype=bool)
+        reached = np.zeros(len(coords))
         for axis, values in enumerate(self.values):
-            square += self._inside(axis, values, coords) ** 2 + self._beyond(axis, values, coords) ** 2
-        half: FloatArray = np.sqrt(square)
+            square += self._inside(axis, values, coords, held) ** 2
+            reached += self._beyond(axis, values, coords)
+        # A shorter line's end was held although the axes reach further: as far off as one doubling beyond an end.
+        reached[held & (reached == 0)] = max(map(self._worse_end, range(len(self.values))))
+        half: FloatArray = np.sqrt(square) + np.expm1(BEYOND * reached)
         return half
 
-    def _inside(self, axis: int, values: FloatArray, coords: FloatArray) -> FloatArray:
+    def _inside(
+        self, axis: int, values: FloatArray, coords: FloatArray, held: npt.NDArray[np.bool_]
+    ) -> FloatArray:
+        """Half widths from one axis' residuals; marks in `held` what a line's end answers."""
         sizes = self.sizes[axis]
         if sizes is None:
             return np.zeros(len(coords))
         around = np.empty(len(coords))
         nothing, flags = np.zeros(len(coords)), np.empty(len(coords), dtype=np.uint8)
         eval_many(sizes, coords, nothing, nothing, around, flags)
+        held |= flags > 0
         return INSIDE * around * _between(values, coords[:, axis])
 
     def _beyond(self, axis: int, values: FloatArray, coords: FloatArray) -> FloatArray:
+        """Misreading of a rate that is held beyond both ends of an axis, on a log scale."""
         x = coords[:, axis]
         below = np.log2((1.0 + values[0]) / (1.0 + np.minimum(x, values[0])))
         above = np.log2((1.0 + np.maximum(x, values[-1])) / (1.0 + values[-1]))
         low, high = (UNKNOWN_END if np.isnan(each) else each for each in self.held[axis])
-        reached: FloatArray = np.expm1(BEYOND * (low * below + high * above))
+        reached: FloatArray = low * below + high * above
         return reached
+
+    def _worse_end(self, axis: int) -> float:
+        known = [each for each in self.held[axis] if not np.isnan(each)]
+        return max(known, default=UNKNOWN_END if self.sizes[axis] is not None else 0.0)
 
 
 def _between(values: FloatArray, x: FloatArray) -> FloatArray:

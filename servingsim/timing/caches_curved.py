@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from servingsim.errors import ServingSimError
 from servingsim.timing.cache import Points
-from servingsim.timing.cache_table import TableCache
+from servingsim.timing.cache_table import TableCache, sorted_points
+from servingsim.timing.row_curves.beside import borrow, neighbour
 from servingsim.timing.row_curves.geometry import FEWEST, Measured
 from servingsim.timing.row_curves.knots import knots
 from servingsim.timing.row_curves.shelf import product_on, row_curve_for
@@ -16,6 +19,7 @@ from servingsim.timing.work.amount import dtype_bytes
 
 if TYPE_CHECKING:
     from servingsim.timing.cache import CacheContext
+    from servingsim.timing.row_curves.beside import Neighbour
     from servingsim.timing.source import FloatArray
 
 
@@ -63,14 +67,43 @@ def curved_points(points: Points, context: CacheContext) -> Curve | None:
     if device is None or len(m) < FEWEST or m[0] < 1 or not {"n", "k", "dtype"} <= fixed.keys():
         return None
     width_bytes = dtype_bytes(str(fixed["dtype"]))
-    curve, between = row_curve_for(device, width_bytes), knots(m)
-    if curve is None or not len(between):
+    curve = row_curve_for(device, width_bytes)
+    if curve is None:
         return None
     product = product_on(device, float(fixed["n"]), float(fixed["k"]), width_bytes)
-    log_ms, half_width = curve.log_ms(between, Measured(m, np.log(points.time_ms)), product)
+    own = _measured(points)
+    others = [neighbour(own, _measured(each), curve, product) for each in _beside(context)]
+    neighbours = [each for each in others if each is not None]
+    between = _sizes(own, neighbours)
+    if not len(between):
+        return None
+    log_ms, half_width = curve.log_ms(between, own, product)
+    if neighbours:
+        borrowed = borrow(between, own, neighbours)
+        log_ms, half_width = log_ms + borrowed.shift, half_width * borrowed.unexplained
     time_ms = np.maximum(np.exp(log_ms), _least_ms(points, between, context))
     coords = np.concatenate([points.coords, between[:, None]])
     return Curve(Points(coords, np.concatenate([points.time_ms, time_ms])), between, half_width)
+
+
+def _measured(points: Points) -> Measured:
+    return Measured(points.coords[:, 0], np.log(points.time_ms))
+
+
+def _beside(context: CacheContext) -> list[Points]:
+    """Other backends' points, ascending, each once; a backend whose rows are no times says nothing here."""
+    order, found = np.zeros(1, dtype=np.int64), []
+    for points in context.beside():
+        with suppress(ServingSimError):
+            found.append(sorted_points(points, order, context))
+    return [each for each in found if each.coords[0, 0] >= 1]
+
+
+def _sizes(own: Measured, neighbours: list[Neighbour]) -> FloatArray:
+    """Where the curve is written down: at its own knots, and where a neighbour has a row."""
+    at = np.unique(np.concatenate([knots(own.m), *(each.m for each in neighbours)]))
+    sizes: FloatArray = at[~np.isin(at, own.m)]
+    return sizes
 
 
 def _least_ms(points: Points, between: FloatArray, context: CacheContext) -> FloatArray:

@@ -196,6 +196,7 @@ def _context_of(
         work_ms=lambda coords: work_of(shape, coords),
         limit_ms=lambda coords: np.zeros(len(coords)),
         floor_ms=0.0,
+        beside=tuple,
         fixed={**context.fixed, **dict(zip(fields, shape, strict=True))},
     )
 

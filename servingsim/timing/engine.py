@@ -55,11 +55,16 @@ class KernelEval:
 
         Made when it is first read: times alone cost no more for it.
         """
-        half = np.full(len(self.time_ms), np.nan)
+        return self.error_at(np.ones(len(self.time_ms), dtype=bool))
+
+    def error_at(self, asked: npt.NDArray[np.bool_]) -> FloatArray:
+        """As `error` at the points of a mask, [points of the mask]."""
+        coords, backend = self.coords[asked], self.backend[asked]
+        half = np.full(len(coords), np.nan)
         for index, table in enumerate(self.tables):
-            own = self.backend == index
+            own = backend == index
             if own.any():
-                half[own] = table.error(self.coords[own])
+                half[own] = table.error(coords[own])
         return half
 
 

@@ -34,6 +34,23 @@ def matrix_rows(maximum: int) -> tuple[int, ...]:
     return up_to(maximum, (1, 2, 4, 8, *powers(16, maximum), *powers(24, maximum)))
 
 
+def product_rows(maximum: int) -> tuple[int, ...]:
+    """Rows of one matrix product: few where only its weight counts, then sizes with the row after, 40 to 32768.
+
+    The row after a multiple of a tile's height opens a tile, and sometimes a wave: no line between multiples tells.
+    Chosen on H200, H100 / TensorRT-LLM, B200 and A100 tables.
+    """
+    return up_to(
+        maximum,
+        (
+            *(1, 4, 8, 16, 32, 64, 128, 129),
+            *(row for full in (*range(160, 257, 32), *range(512, 1281, 256)) for row in (full, full + 1)),
+            *(row for full in (*range(1792, 2561, 256), 3840, 4352) for row in (full, full + 1)),
+            *(384, *powers(8192, maximum)),
+        ),
+    )
+
+
 def streamed_tokens(maximum: int) -> tuple[int, ...]:
     """Tokens of a memory-bound kernel: 1, 4, 16, then one an octave (near linear in them)."""
     return up_to(maximum, (1, 4, *powers(16, maximum)))

@@ -51,6 +51,7 @@ def _columns(kernel: Kernel, coords: FloatArray) -> dict[str, list[Any]]:
     each = {name: _numbers(times) for name, times in kernel.times_by_backend(coords).items()}
     return {
         "time_ms": answer.time_ms.tolist(),
+        "error_percent": _numbers(100 * answer.error),
         "limit_ms": _numbers(kernel.limit_ms(coords)),
         "flops": _numbers(np.broadcast_to(work.flops, len(coords))),
         "bytes": _numbers(np.broadcast_to(work.bytes_moved, len(coords))),

@@ -48,8 +48,8 @@ WORKER_COLUMNS = 31
 """`KEY_BLOCKS`: KV blocks that one prefix key stands for; `FREE_BLOCKS` counts blocks that no request holds, cached
 ones among them; `FREE_HEAD`, `FREE_TAIL`: ends of their list, in the order in which they are taken; `OUTSTANDING`:
 requests here that are not done; `RATIO_PPM`: SGLang's new-token ratio, parts a million; `READY`: something happened
-here at this time; `FREE_SLOTS`: free places in the block table; `CHANGED`: since its last plan a request came, or blocks
-were freed, so that the next one may be another; `AHEAD`: plans one iteration ahead, knows the requests below
+here at this time; `FREE_SLOTS`: free places in the block table; `CHANGED`: since its last plan a request came, or
+blocks were freed, so that the next one may be another; `AHEAD`: plans one iteration ahead, knows the requests below
 `SEEN` and still holds `LEAVING` that are done; `ENDED`: an iteration ended at this time."""
 
 # Roles of a worker.

@@ -60,6 +60,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         store.put_device(
             replace(cpu, peak_flops={"fp32": 1e12}, memory_bytes_per_s=1e10, limits_origin="measured")
         )
+    lines = [f"{m},4096,4096,bf16,{20 + m / 8}" for m in (1, 4, 16, 24, 64, 96, 256, 1024)]
+    (tmp_path / "measured.csv").write_text("\n".join(["m,n,k,dtype,time_us", *lines]))
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables" / "gemm_perf.csv").write_text(TABLE)
     return tmp_path

@@ -43,6 +43,10 @@ SIMULATE = [
 ]
 COMMANDS: dict[str, list[str]] = {
     "error": ["profiling", "list", "--kind", "singel_gemm", "--json"],
+    "fidelity": [
+        *("servingsim", "fidelity", "--csv", "measured.csv", "--kind", "single_gemm", "--device"),
+        *("NVIDIA H100 80GB HBM3", "--backend", "mine", "--json"),
+    ],
     "kernel_query_eval": ["servingsim", "kernel-query", json.dumps(EVAL)],
     "kernel_query_grid": [
         "servingsim",

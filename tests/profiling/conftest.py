@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -67,11 +66,6 @@ def profile(numpy_workspace: Path, capfd: pytest.CaptureFixture[str]) -> Callabl
     return run
 
 
-def _interruptible() -> None:
-    """A shell's background job ignores Ctrl-C, and so would everything that the tests start from one."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 @pytest.fixture
 def start_profile(numpy_workspace: Path, tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
     """`python -m profiling ...` as a real process of its own, started in an empty folder."""
@@ -89,7 +83,6 @@ def start_profile(numpy_workspace: Path, tmp_path: Path) -> Callable[..., subpro
             text=True,
             env=environment,
             cwd=tmp_path,
-            preexec_fn=_interruptible,
             **options,
         )
 

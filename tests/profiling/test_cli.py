@@ -214,7 +214,7 @@ def test_run_query_and_count_agree(profile: Profile, calibrated_db: Path) -> Non
     limited = decoded(profile("query", "single_gemm", "--db", calibrated_db, "--limit", "1", "--json"))
     assert (len(limited["rows"]), limited["more"]) == (1, True)
     wrong = profile("query", "single_gemm", "--db", calibrated_db, "--backend", "x", "--json")
-    assert decoded(wrong)["error"]["known"] == "faulty, numpy, torch"
+    assert decoded(wrong)["error"]["known"] == "faulty, numpy, torch, vllm_cpu"
 
 
 def test_missing_rows_are_counted_before_there_is_a_store(profile: Profile, tmp_path: Path) -> None:

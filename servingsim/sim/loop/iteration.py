@@ -166,9 +166,7 @@ def end(sim: Simulation, worker: int, lane: int) -> None:
             alike = False
             continue
         left = int(ints[request, PROMPT]) + int(ints[request, OUTPUT]) - known
-        made = 1
-        if computed > known:
-            made = min(1 + accepted(sim, worker, int(request), computed - known), left)
+        made = made_tokens(sim, worker, int(request), computed - known, left)
         ints[request, KNOWN] = known + made
         ints[request, COMPUTED] = known + made - 1
         alike = alike and ints[request, STATE] == DECODING and made < left
@@ -202,6 +200,12 @@ def close(sim: Simulation) -> None:
     if following < len(sim.requests.ints):
         sim.requests.times_ms[following, ARRIVAL_MS] = sim.clock_ms[0]
         sim.counters[NEXT_TURN] += 1
+
+
+@compiled
+def made_tokens(sim: Simulation, worker: int, request: int, drafts: int, left: int) -> int:
+    """Tokens that a decode step with so many drafts makes, at most those that are left."""
+    return min(1 + accepted(sim, worker, request, drafts), left) if drafts > 0 else 1
 
 
 @compiled

@@ -22,7 +22,7 @@ from servingsim.sim.loop.state import (
     STEPS_LEFT,
     UNDER_WAY,
 )
-from servingsim.workers.kv import blocks_for, grow, publish
+from servingsim.workers.kv import grow, publish
 from servingsim.workers.policies import SGLANG, sglang
 from servingsim.workers.state import (
     BLOCK_TOKENS,

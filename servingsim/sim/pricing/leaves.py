@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from servingsim.ops.pricing import SlotLog
     from servingsim.sim.pricing.axes import Axes, Extent
     from servingsim.timing.cost_tree import FlatTree, Totals
-    from servingsim.timing.engine import Kernel
+    from servingsim.timing.engine import Kernel, KernelEval
     from servingsim.timing.source import FloatArray
 
 Family = Literal[
@@ -66,6 +66,8 @@ class LeafTable:
         flops: Likewise.
         bytes_moved: Likewise.
         flags: Coverage flags.
+        answer: What the kernel said where it was asked.
+        asked: Which points of the family these are, [points of the family, flat].
     """
 
     name: str
@@ -76,6 +78,20 @@ class LeafTable:
     flops: FloatArray
     bytes_moved: FloatArray
     flags: npt.NDArray[np.uint8]
+    answer: KernelEval
+    asked: npt.NDArray[np.bool_]
+
+    def error_ms(self, weights: FloatArray) -> float:
+        """Half width of the time that visits `weights` [points of the family] cost: one kernel is wrong in one way."""
+        visited = weights.ravel()[self.asked] > 0
+        each_ms = (weights * self.time_ms).ravel()[self.asked][visited]
+        return float(each_ms @ self.answer.error_at(visited))
+
+    def picked(self, weights: FloatArray) -> tuple[tuple[int, float], ...]:
+        """Backends whose rows priced those visits, by their index, each with its time in ms."""
+        each_ms = (weights * self.time_ms).ravel()[self.asked]
+        indices = sorted({int(index) for index in self.answer.backend[each_ms > 0]})
+        return tuple((index, float(each_ms[self.answer.backend == index].sum())) for index in indices)
 
 
 def leaf_tables(arch: Arch, extent: Extent, axes: Axes) -> tuple[LeafTable, ...]:
@@ -146,6 +162,8 @@ def _leaf_table(log: SlotLog, repetitions: float, extent: Extent, axes: Axes) ->
         flops=table(np.broadcast_to(work.flops, len(coords)) * repetitions),
         bytes_moved=table(np.broadcast_to(work.bytes_moved, len(coords)) * repetitions),
         flags=table(answer.flags),
+        answer=answer,
+        asked=asked,
     )
 
 

@@ -36,6 +36,8 @@ class LeafCost:
         bytes_moved: Bytes of one rank.
         extrapolated_ms: Part of the time at points beyond the measured rows.
         estimated_ms: Part of the time at points that no row answers.
+        error_ms: Half width of the time's 90 % interval; NaN where it is unknown.
+        sources: Backends whose rows priced it, by their index in the kernel's tables, each with its time.
     """
 
     pool: int
@@ -46,6 +48,8 @@ class LeafCost:
     bytes_moved: float
     extrapolated_ms: float
     estimated_ms: float
+    error_ms: float
+    sources: tuple[tuple[int, float], ...]
 
 
 def leaf_costs(pools: Sequence[PoolPrices], visits: Visits) -> tuple[LeafCost, ...]:
@@ -82,4 +86,6 @@ def _cost(pool: int, leaf: LeafTable, weights: FloatArray) -> LeafCost:
         bytes_moved=float((weights * leaf.bytes_moved).sum()),
         extrapolated_ms=float(time_ms[(leaf.flags & np.uint8(EXTRAPOLATED)) > 0].sum()),
         estimated_ms=float(time_ms[(leaf.flags & np.uint8(NO_COVERAGE)) > 0].sum()),
+        error_ms=leaf.error_ms(weights),
+        sources=leaf.picked(weights),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -82,6 +83,7 @@ def _result(pool: PoolModel, ran: _Ran, tokens: FloatArray, span_ms: float) -> P
         mbu=None if ran.floor is None else _part(ran.floor.memory_ms / said.pp, busy_ms),
         extrapolated=_part(sum(cost.extrapolated_ms for cost in ran.costs), kernels_ms),
         estimated=_part(sum(cost.estimated_ms for cost in ran.costs), kernels_ms),
+        error_percent=_error_percent(ran.costs, kernels_ms),
         time=time_split(pool, ran.sums, ran.costs, ran.floor, span_ms),
         ops=_ops(ran.costs, kernels_ms),
     )
@@ -108,7 +110,14 @@ def _op(name: str, kind: str, costs: Sequence[LeafCost], kernels_ms: float) -> O
         tflop_per_s=sum(cost.flops for cost in costs) / time_ms * 1e-9,
         gb_per_s=sum(cost.bytes_moved for cost in costs) / time_ms * 1e-6,
         uncovered=_part(uncovered_ms, time_ms),
+        error_percent=_error_percent(costs, time_ms),
     )
+
+
+def _error_percent(costs: Sequence[LeafCost], time_ms: float) -> float | None:
+    """Leaves are wrong independently of each other."""
+    error_ms = math.sqrt(sum(cost.error_ms**2 for cost in costs))
+    return 100 * _part(error_ms, time_ms) if math.isfinite(error_ms) else None
 
 
 def _part(value: float, whole: float) -> float:

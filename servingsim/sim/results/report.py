@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from servingsim.sim.validated.words import NOT_VALIDATED
+from servingsim.sim.validated.match import ValidatedPart
 
 
 class _Part(BaseModel):
@@ -139,6 +139,9 @@ class OpShare(_Part):
     tflop_per_s: float = Field(description="achieved, a rank")
     gb_per_s: float = Field(description="achieved, a rank")
     uncovered: float = Field(description="share of its time that is extrapolated or estimated")
+    error_percent: float | None = Field(
+        description="half width of the 90 % interval of its time; None where unknown"
+    )
 
 
 class PoolResult(_Part):
@@ -163,6 +166,9 @@ class PoolResult(_Part):
     )
     extrapolated: float = Field(description="share of kernel time beyond the measured rows")
     estimated: float = Field(description="share of kernel time that no row answers")
+    error_percent: float | None = Field(
+        description="half width of the 90 % interval of its kernel time, ops taken as independent; None where unknown"
+    )
     time: TimeSplit
     ops: list[OpShare] = Field(description="largest first")
 
@@ -191,7 +197,11 @@ class Curves(_Part):
 class Trust(_Part):
     """How far to believe the figures."""
 
-    validated_error: str = Field(NOT_VALIDATED, description="error against a real deployment")
+    validated_error: str = Field(description="measured errors of what it rests on, or `not validated`")
+    validated: list[ValidatedPart] = Field(
+        description="the same part by part: kinds of kernels by their time, each pool's serving last"
+    )
+    how_to_validate: str = Field(description="what would validate the rest; empty where everything is")
     table_error_p95: float | None = Field(
         description="95th percentile of the difference between the loop's tables and the model, share of an iteration"
     )

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from servingsim.sim.pricing.check import table_error
+from servingsim.sim.pricing.shares import leaf_costs
 from servingsim.sim.report import HOST_NOT_MODELLED
 from servingsim.sim.results.report import Trust
-from servingsim.sim.validated.words import NOT_VALIDATED
+from servingsim.sim.validated import SERVING, read_validated
+from servingsim.sim.validated.match import Subject, ValidatedPart, parts_of
+from servingsim.sim.validated.subjects import of_kernel
+from servingsim.sim.validated.words import how_to_validate, said
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,13 +30,41 @@ def trust_of(simulated: Simulated, *, check_tables: bool) -> Trust:
         for index, pool in enumerate(simulated.pools)
         if check_tables
     ]
+    parts = _validated(simulated)
     return Trust(
-        validated_error=NOT_VALIDATED,
+        validated_error=said(parts),
+        validated=parts,
+        how_to_validate=how_to_validate(parts),
         table_error_p95=max(errors, default=None),
-        sources=sorted({said for pool in simulated.pools for said in _sources(pool)}),
+        sources=sorted({whose for pool in simulated.pools for whose in _sources(pool)}),
         host=[f"{pool.pool.name}: {_host(pool)}" for pool in simulated.pools],
         notes=list(dict.fromkeys(note for pool in simulated.pools for note in _notes(pool, simulated))),
     )
+
+
+def _validated(simulated: Simulated) -> list[ValidatedPart]:
+    """Kinds of kernels by their time, and how each pool's model is served."""
+    pools, records = simulated.pools, read_validated()
+    costs = leaf_costs([pool.prices for pool in pools], simulated.sim.visits)
+    leaves = [leaf for pool in pools for leaf in pool.prices.leaves]
+    whole_ms = sum(cost.time_ms for cost in costs) or 1.0
+    shares = [
+        (of_kernel(leaf.kernel, index), time_ms / whole_ms)
+        for leaf, cost in zip(leaves, costs, strict=True)
+        for index, time_ms in cost.sources
+    ]
+    served = {
+        Subject(
+            SERVING,
+            pool.pool.device,
+            (simulated.deployment.stack,),
+            pool.built.site.version,
+            pool.built.view.model_type,
+            pool.built.view.dtypes[0],
+        )
+        for pool in pools
+    }
+    return [*parts_of(shares, records), *(subject.part(1.0, records) for subject in sorted(served, key=repr))]
 
 
 def _sources(pool: PoolModel) -> Iterator[str]:

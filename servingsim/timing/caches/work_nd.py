@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def _build(points: Points, context: CacheContext) -> TableCache:
     coarse = build_table(points, context)
     known = sorted_points(points, coarse.order, context)
-    more = smoothed(known, coarse, context.limit_ms)
+    more = smoothed(known, coarse, context)
     if more is known:
         return TableCache(coarse, context, points)
     return TableCache(build_table(more, context, order=coarse.order), context, points, coarse)

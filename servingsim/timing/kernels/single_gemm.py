@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from servingsim.timing.contract import COMPUTE_DTYPE, Dtype, KernelConfig, KernelInput, KernelKind
 from servingsim.timing.fields import Rows, Width, weight_fits
-from servingsim.timing.grid import matrix_rows
+from servingsim.timing.grid import product_rows
 from servingsim.timing.work.single_gemm import work
 
 
@@ -33,7 +33,7 @@ class SingleGemmInput(KernelInput):
 
 
 def _grid(config: SingleGemmConfig) -> tuple[tuple[int, ...], ...]:
-    return (matrix_rows(config.max_m),)
+    return (product_rows(config.max_m),)
 
 
 KERNEL = KernelKind(
