@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,10 +50,17 @@ class Rows:
 
 @dataclass(frozen=True)
 class RowSource:
-    """Rows of one kind as a `TimingSource`: what a held-out split is asked through."""
+    """Rows of one kind as a `TimingSource`: what a held-out split is asked through.
+
+    Attributes:
+        kind: Its kind.
+        held: Rows of BACKEND.
+        beside: Rows of other backends on the device, by backend.
+    """
 
     kind: str
     held: Rows
+    beside: Mapping[str, Rows] = field(default_factory=dict)
 
     def device(self, name: str) -> DeviceSpec:
         """The H100's datasheet."""
@@ -63,8 +70,8 @@ class RowSource:
         return row.spec()
 
     def backends(self, kind: str, device: str) -> tuple[str, ...]:
-        """The one backend."""
-        return (BACKEND,) if (kind, device) == (self.kind, DEVICE) else ()
+        """BACKEND and those beside it."""
+        return (BACKEND, *self.beside) if (kind, device) == (self.kind, DEVICE) else ()
 
     def rows(
         self, kind: str, device: str, backend: str, fixed: Payload, swept: Sequence[str]
@@ -72,15 +79,17 @@ class RowSource:
         """Rows that match `fixed`."""
         if backend not in self.backends(kind, device):
             return None
-        columns = self.held.columns
-        keep = np.ones(len(self.held), dtype=bool)
+        held = self.beside.get(backend, self.held)
+        columns = held.columns
+        keep = np.ones(len(held), dtype=bool)
         for name in columns.keys() & fixed.keys():
             keep &= columns[name] == fixed[name]
         if not keep.any():
             return None
-        found = self.held.where(keep)
+        found = held.where(keep)
         args = {name: found.columns[name].astype(np.float64) for name in swept}
-        provenance = Provenance("imported", device, backend, "vllm", "0.24.0", source=WHEEL)
+        framework, _, version = backend.partition("-")
+        provenance = Provenance("imported", device, backend, framework, version, source=WHEEL)
         return KernelRows(args, found.time_ms, np.full(len(found), np.nan), provenance)
 
     def fastest_ms(self, device: str) -> float:
@@ -94,8 +103,8 @@ class RowSource:
         return None
 
 
-def table(family: str, name: str) -> Path:
-    """The wheel's file of H100 rows measured with vLLM 0.24.0.
+def table(family: str, name: str, backend: str = BACKEND) -> Path:
+    """The wheel's file of H100 rows measured with a backend, by its name and version.
 
     Raises:
         Absent: The wheel is not installed, or not this version of it.
@@ -104,16 +113,16 @@ def table(family: str, name: str) -> Path:
     if spec is None or not spec.submodule_search_locations:
         raise Absent(f"{WHEEL} is not installed: pip install 'servingsim[gpu-data]'")
     root = Path(next(iter(spec.submodule_search_locations))) / "systems" / "data" / "h100_sxm"
-    path = root / family / "vllm" / "0.24.0" / f"{name}.parquet"
+    path = root.joinpath(family, *backend.split("-", 1), f"{name}.parquet")
     if not path.is_file():
-        raise Absent(f"{path.name} of vLLM 0.24.0 is not in this version of {WHEEL}")
+        raise Absent(f"{path.name} of {backend} is not in this version of {WHEEL}")
     return path
 
 
 @cache
-def gemm_rows() -> Rows:
-    """All bf16 GEMM rows, once a shape: m, n, k."""
-    columns = _read(table("gemm", "gemm_perf"), ["gemm_dtype", "m", "n", "k", "latency"])
+def gemm_rows(backend: str = BACKEND) -> Rows:
+    """All bf16 GEMM rows of a backend, once a shape: m, n, k."""
+    columns = _read(table("gemm", "gemm_perf", backend), ["gemm_dtype", "m", "n", "k", "latency"])
     bf16 = columns.pop("gemm_dtype") == "bfloat16"
     rows = Rows({name: columns[name] for name in ("m", "n", "k")}, columns["latency"]).where(bf16)
     return _medians(rows)

@@ -2,7 +2,8 @@
 
 Every kind is judged by the rules of `servingsim fidelity`, and the H100 table of vLLM by the splits that others publish
 figures for (`benchmarks.gemm_holdout`). No constant of a cache was chosen on a table that is judged here: those of
-attention were chosen on Blackwell devices that are not (TUNED_ON), those of products where `GEMM_TUNED_ON` says.
+attention were chosen on Blackwell devices that are not (TUNED_ON); the curves between rows of products were learnt on
+other devices than the one that they are used on, and name them.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ import numpy as np
 
 from benchmarks import gemm_holdout
 from benchmarks.accuracy.contract import Claim, Scope, ValidatedRecord
-from benchmarks.h100_rows import BACKEND, DEVICE, gemm_rows
+from benchmarks.h100_rows import BACKEND, DEVICE, RowSource, gemm_rows
 from server.fidelity.sources import wheel_tables
 from servingsim.errors import ServingSimError
 from servingsim.timing.fidelity.columns import ColumnSource
 from servingsim.timing.fidelity.judge import Wanted, answers_by_split, split_figures
 from servingsim.timing.kernels.single_gemm import SingleGemmConfig
 from servingsim.timing.registry import kernels
+from servingsim.timing.row_curves.shelf import row_curve_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,12 +33,13 @@ if TYPE_CHECKING:
     from servingsim.timing.fidelity.figures import ErrorFigures
     from servingsim.timing.fidelity.report import SplitFidelity
     from servingsim.timing.fidelity.run import MeasuredTable
-    from servingsim.timing.source import FloatArray
+    from servingsim.timing.source import DeviceSpec, FloatArray
 
 AREA = "Kernel times on held-out measurements"
 SYSTEMS = ("h100_sxm", "h200_sxm", "a100_sxm", "b200_sxm", "l40s")
 STACKS = ("vllm", "sglang", "trtllm")
 KINDS = (
+    "single_gemm",
     "attention_decode",
     "attention_prefill",
     "mla_decode",
@@ -45,6 +48,8 @@ KINDS = (
     "gated_delta_prefill",
     "all_reduce",
 )
+WIDTHS = (2.0, 1.0)
+"""Bytes of an operand that curves between rows of products were learnt for."""
 CONFIGS = 24
 """Of each backend's table, spread evenly."""
 TUNED_ON = frozenset(
@@ -68,7 +73,7 @@ class _Judged(NamedTuple):
 
     system: str
     stack: str
-    device: str
+    device: DeviceSpec
     version: str
     rows: int
     splits: dict[str, SplitFidelity]
@@ -77,7 +82,7 @@ class _Judged(NamedTuple):
 def claims() -> list[Claim]:
     """Every claim."""
     judged = _all_judged()
-    return [*_gemm(), *(_claim(kind, found) for kind, found in judged.items() if found)]
+    return [*_gemm(), *(claim for kind, found in judged.items() for claim in _claims(kind, found))]
 
 
 def _gemm() -> Iterator[Claim]:
@@ -115,24 +120,38 @@ def _gemm() -> Iterator[Claim]:
         targets={"gemm_h100_shape_one_mape_percent": 6.0, "gemm_h100_shape_every_other_mape_percent": 6.0},
         command="make accuracy (benchmarks/accuracy/kernels.py); servingsim fidelity --system h100_sxm --stack vllm "
         "--kind single_gemm --split shapes",
-        fitted_on=GEMM_TUNED_ON,
+        fitted_on=_learnt_on(_h100(), "single_gemm"),
         judged_on=frozenset({_GEMM_ROWS}),
         records=(_gemm_record("gemm_h100_shapes", "shape never measured", shapes),),
     )
 
 
-_GEMM_ROWS = "single_gemm of h100_sxm/vllm bf16"
-GEMM_TUNED_ON = frozenset(
-    f"single_gemm of {table} bf16"
-    for table in ("h200_sxm/vllm", "h100_sxm/trtllm", "b200_sxm/vllm", "a100_sxm/vllm")
-)
-"""As `benchmarks.gemm_holdout` says."""
+_GEMM_ROWS = "single_gemm of h100_sxm/vllm"
+
+
+def _learnt_on(device: DeviceSpec, kind: str) -> frozenset[str]:
+    """Tables that anything which reads this kind on the device was chosen or learnt on."""
+    if kind != "single_gemm":
+        return TUNED_ON
+    curves = (row_curve_for(device, width) for width in WIDTHS)
+    return frozenset(
+        f"single_gemm of {_place(table)}" for curve in curves if curve for table in curve.fitted_on
+    )
+
+
+def _place(table: str) -> str:
+    """SYSTEM/STACK of a table that a curve names."""
+    return "/".join(table.split("/")[:2])
 
 
 def _own_grid() -> FloatArray:
     """Values of m that our profiler would measure, as far as the rows reach."""
     config = SingleGemmConfig(gpu_name=DEVICE, n=4096, k=4096, dtype="bf16", max_m=32768)
     return np.array([m for (m,) in kernels()["single_gemm"].feasible_coordinates(config)], dtype=np.float64)
+
+
+def _h100() -> DeviceSpec:
+    return RowSource("single_gemm", gemm_rows()).device(DEVICE)
 
 
 def _gemm_data() -> str:
@@ -158,7 +177,7 @@ def _product(name: str, says: str, split: str, found: Split, targets: dict[str, 
         anchor=anchor,
         command="make accuracy (benchmarks/accuracy/kernels.py); servingsim fidelity --system h100_sxm --stack vllm "
         "--kind single_gemm",
-        fitted_on=GEMM_TUNED_ON,
+        fitted_on=_learnt_on(_h100(), "single_gemm"),
         judged_on=frozenset({_GEMM_ROWS}),
         records=(_gemm_record(name, "time", found.ours),),
     )
@@ -194,7 +213,7 @@ def _all_judged() -> dict[str, list[_Judged]]:
 
 def _judge(kind: str, system: str, stack: str, tables: Sequence[MeasuredTable]) -> _Judged:
     answers: dict[str, list[Answers]] = defaultdict(list)
-    wanted = Wanted(("powers", "every_other", "shapes"), CONFIGS)
+    wanted = Wanted(("powers", "own_grid", "every_other", "shapes"), CONFIGS)
     for table in tables:
         source = ColumnSource(table.columns, kernels()[kind], table.device)
         for name, own in answers_by_split(source, wanted).items():
@@ -203,20 +222,34 @@ def _judge(kind: str, system: str, stack: str, tables: Sequence[MeasuredTable]) 
     return _Judged(
         system,
         stack,
-        tables[0].device.name,
+        tables[0].device,
         tables[0].columns.provenance.version,
         sum(len(table.columns) for table in tables),
         {name: split for name, split in splits.items() if split.ours},
     )
 
 
-def _claim(kind: str, found: Sequence[_Judged]) -> Claim:
+def _claims(kind: str, found: Sequence[_Judged]) -> Iterator[Claim]:
+    """One for a kind; one for each system where what reads it was learnt on the other systems."""
+    if kind != "single_gemm":
+        groups = {f"kernels_{kind}": list(found)}
+    else:
+        groups = {
+            f"kernels_{kind}_{system}": [each for each in found if each.system == system]
+            for system in SYSTEMS
+        }
+    for name, members in groups.items():
+        if members:
+            yield _claim(name, kind, members)
+
+
+def _claim(name: str, kind: str, found: Sequence[_Judged]) -> Claim:
     figures: dict[str, float] = {}
     for each in found:
         for split in each.splits.values():
             figures |= _figures(kind, each, split)
     return Claim(
-        id=f"kernels_{kind}",
+        id=name,
         area=AREA,
         says=f"{kind}: between measured shapes, and for heads or shapes never measured where the kind has such, "
         "times are read to these errors",
@@ -228,11 +261,11 @@ def _claim(kind: str, found: Sequence[_Judged]) -> Claim:
         anchor=ANCHOR,
         command=f"servingsim fidelity --system {found[0].system} --stack {found[0].stack} --kind {kind} "
         f"--most-configs {CONFIGS}",
-        fitted_on=TUNED_ON,
+        fitted_on=_learnt_on(found[0].device, kind),
         judged_on=frozenset(f"{kind} of {each.system}/{each.stack}" for each in found),
         note=_largest(found),
         records=tuple(
-            _record(kind, each, whole.ours)
+            _record(name, kind, each, whole.ours)
             for each in found
             if (whole := each.splits.get("every_other")) is not None and whole.ours is not None
         ),
@@ -272,13 +305,15 @@ def _largest(found: Sequence[_Judged]) -> str:
     )
 
 
-def _record(kind: str, each: _Judged, ours: ErrorFigures) -> ValidatedRecord:
+def _record(claim: str, kind: str, each: _Judged, ours: ErrorFigures) -> ValidatedRecord:
     return ValidatedRecord(
         id=f"{kind}_{each.system}_{each.stack}",
-        scope=Scope(devices=(each.device,), stacks=(each.stack,), versions=(each.version,), kinds=(kind,)),
+        scope=Scope(
+            devices=(each.device.name,), stacks=(each.stack,), versions=(each.version,), kinds=(kind,)
+        ),
         metric="time",
         mape_percent=ours.mape_percent,
         p95_percent=ours.p95_percent,
         points=ours.points,
-        claim=f"kernels_{kind}",
+        claim=claim,
     )

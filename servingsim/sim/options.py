@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from servingsim.archs.kv import DEFAULT_UTILISATION, check_utilisation
 
 if TYPE_CHECKING:
+    from servingsim.sim.validated import ValidatedRecord
     from servingsim.timing.contract import Dtype
     from servingsim.timing.coverage import OnMissing
     from servingsim.worklets.stack import Stack
@@ -28,6 +29,7 @@ class PredictOptions:
         max_model_len: Tokens of the longest request.
         on_missing: What a kernel without any row does.
         utilisation: Share of the device's memory that is used.
+        validated: Records of validated errors; None: those of the package.
         validated_error: Error against measured iterations where somebody knows it; None: as the package's records say.
     """
 
@@ -42,6 +44,7 @@ class PredictOptions:
     on_missing: OnMissing = "estimate"
     utilisation: float = DEFAULT_UTILISATION
     validated_error: str | None = None
+    validated: tuple[ValidatedRecord, ...] | None = None
 
     def __post_init__(self) -> None:
         check_utilisation(self.utilisation)

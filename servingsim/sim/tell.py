@@ -100,7 +100,8 @@ def _interval(kernels_ms: float, error_ms: float, host_ms: float) -> tuple[float
 
 def _validated(evaluated: Evaluated[DenseArch | TableArch], options: PredictOptions) -> list[ValidatedPart]:
     """The kinds of the kernels that were launched, and the whole iteration."""
-    records, view = read_validated(), evaluated.view
+    view = evaluated.view
+    records = read_validated() if options.validated is None else options.validated
     repetitions = evaluated.arch.flat.repetitions().tolist()
     shares = [
         (subject, time_ms * times / evaluated.kernels_ms)

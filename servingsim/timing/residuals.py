@@ -38,10 +38,10 @@ class _Lines(NamedTuple):
 
 
 def between_residuals(coords: FloatArray, time_ms: FloatArray, work_ms: FloatArray, axis: int) -> FloatArray:
-    """|log(read / measured)| of every point that has two neighbours along an axis, NaN for the others: [points].
+    """log(read / measured) of every point that has two neighbours along an axis, NaN for the others: [points].
 
     Where an axis has lines of two points only, nothing inside them is known but that time lies between their ends:
-    both get half of what they differ.
+    both get half of what they differ, with either sign.
     """
     lines = _along(coords, axis)
     found = np.full(len(coords), np.nan)
@@ -50,23 +50,28 @@ def between_residuals(coords: FloatArray, time_ms: FloatArray, work_ms: FloatArr
     if len(at):
         share = _share(coords, work_ms, low, at, high, axis)
         read_ms = time_ms[low] + share * (time_ms[high] - time_ms[low])
-        found[at] = np.abs(np.log(read_ms / time_ms[at]))
+        found[at] = np.log(read_ms / time_ms[at])
         return found
     low, high = lines.order[:-1][lines.same], lines.order[1:][lines.same]
-    found[low] = found[high] = np.abs(np.log(time_ms[high] / time_ms[low])) / 2
+    found[low] = np.log(time_ms[high] / time_ms[low]) / 2
+    found[high] = -found[low]
     return found
 
 
-def held_residuals(coords: FloatArray, time_ms: FloatArray, work_ms: FloatArray, axis: int) -> Held:
-    """Misreading of both ends of an axis' lines at the rate of the points next to them."""
+def held_residuals(
+    coords: FloatArray, time_ms: FloatArray, work_ms: FloatArray, axis: int, floor_ms: float
+) -> Held:
+    """Misreading of both ends of an axis' lines at the rate of the points next to them, but for the table's floor."""
     lines = _along(coords, axis)
     first = np.append(True, ~lines.same)[:-1] & lines.same
     last = lines.same & np.append(~lines.same, True)[1:]
     low, high = lines.order[:-1], lines.order[1:]
-    rate = np.abs(np.log((time_ms[high] / work_ms[high]) / (time_ms[low] / work_ms[low])))
-    octaves = np.log2((1.0 + coords[high, axis]) / (1.0 + coords[low, axis]))
-    per_octave = rate / np.maximum(octaves, 1.0)
-    return Held(_median(per_octave[first]), _median(per_octave[last]))
+    grown = np.divide(work_ms[high], work_ms[low], out=np.ones(len(low)), where=work_ms[low] > 0)
+    octaves = np.maximum(np.log2((1.0 + coords[high, axis]) / (1.0 + coords[low, axis])), 1.0)
+    down_ms = np.maximum(time_ms[high] / grown, np.minimum(floor_ms, time_ms[high]))
+    down = np.abs(np.log(down_ms / time_ms[low])) / octaves
+    up = np.abs(np.log(time_ms[low] * grown / time_ms[high])) / octaves
+    return Held(_median(down[first]), _median(up[last]))
 
 
 def _along(coords: FloatArray, axis: int) -> _Lines:

@@ -36,6 +36,8 @@ def test_those_worlds_exercise_what_they_are_for() -> None:
         ints = result.sim.requests.ints
         assert (ints[:, STATE] == DONE).sum() > 20, name
         assert (ints[:, HIT_TOKENS].any()) == ("prefixes" in name or "all" in name), name
+        # Only a repeated decode step sorts its requests by their place in a block.
+        assert result.sim.steady_start.any() == ("plain" in name or "prefixes" in name), name
     preempted = {
         name.split()[0] for name, each in results.items() if each.sim.requests.ints[:, PREEMPTIONS].any()
     }
