@@ -93,7 +93,7 @@ def _table(ops: Sequence[OpRow], numbers: dict[RowSource, int]) -> Table:
             escape(row.op),
             str(row.launches),
             f"{row.time_ms:.3f}" if row.time_ms >= 0.1 else f"{row.time_ms:.2g}",
-            "" if row.error_percent is None else f"{row.error_percent:.2g}",
+            "" if row.error_percent is None else _percent(row.error_percent),
             f"{row.share:.1%}",
             "█" * round(BAR * row.share / largest),
             _rate(row.tflop_per_s) if row.flops else "",
@@ -103,6 +103,10 @@ def _table(ops: Sequence[OpRow], numbers: dict[RowSource, int]) -> Table:
             ",".join(str(numbers[_whose(source)]) for source in row.rows),
         )
     return table
+
+
+def _percent(value: float) -> str:
+    return f"{value:.0f}" if value >= 10 else f"{value:.1f}"
 
 
 def _rate(value: float) -> str:

@@ -14,10 +14,14 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from servingsim.errors import ServingSimError
+from servingsim.sim.validated import ValidatedRecord
+from servingsim.sim.validated import ValidatedScope as Scope
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Self
+
+__all__ = ["UNITS", "Claim", "Scope", "ValidatedRecord", "keys_of", "refuse_fitted_on_judged"]
 
 UNITS = (
     "percent",
@@ -34,34 +38,6 @@ UNITS = (
     "ratio",
 )
 """How a figure's name ends."""
-
-
-class Scope(BaseModel):
-    """What a validated error holds for. A list of "any" holds for all."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    devices: tuple[str, ...] = Field(min_length=1, description="names as in rows and reports")
-    stacks: tuple[str, ...] = Field(
-        min_length=1, description="serving stacks or backends: vllm, sglang, trtllm, torch ..."
-    )
-    versions: tuple[str, ...] = Field(min_length=1, description="their versions")
-    kinds: tuple[str, ...] = Field(min_length=1, description='kernel kinds, or "iteration", or "serving"')
-    models: tuple[str, ...] = Field(default=("any",), min_length=1, description="architectures")
-
-
-class ValidatedRecord(BaseModel):
-    """One error as predictions and simulations print it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    id: str
-    scope: Scope
-    metric: str = Field(description='what is compared: "time", "TPOT", "TTFT", "throughput"')
-    mape_percent: float = Field(ge=0)
-    p95_percent: float | None = Field(default=None, ge=0)
-    points: int = Field(gt=0, description="how many comparisons")
-    claim: str = Field(description="id of the claim that it comes from")
 
 
 class Claim(BaseModel):

@@ -188,7 +188,9 @@ def _gemm_record(claim: str, metric: str, errors: Errors) -> ValidatedRecord:
     stack, version = BACKEND.split("-", 1)
     return ValidatedRecord(
         id=claim,
-        scope=Scope(devices=(DEVICE,), stacks=(stack,), versions=(version,), kinds=("single_gemm",)),
+        scope=Scope(
+            devices=(DEVICE,), stacks=(stack,), versions=(version,), kinds=("single_gemm",), dtypes=("bf16",)
+        ),
         metric=metric,
         mape_percent=figures["x_mape_percent"],
         p95_percent=figures["x_p95_percent"],

@@ -215,7 +215,7 @@ class EvalResult(_Answer):
     coordinates: dict[str, float] = Field(description="the Input on the axes of the cache")
     time_ms: float
     error_percent: float | None = Field(
-        description="half width of time_ms' 90 % interval; null where unknown: an estimate"
+        description="half width of time_ms' 90 % interval; null where unknown"
     )
     limit_ms: float | None = Field(description="no launch on the device is faster, ms")
     flops: float | None

@@ -208,7 +208,7 @@ def _trust(report: ServingReport) -> Iterator[Html]:
     if trust.how_to_validate:
         said.append(f"to validate: {trust.how_to_validate}")
     said += [
-        f"{pool.name}: kernel time ± {pool.error_percent:.2g} % (90 %), by its tables' own error"
+        f"{pool.name}: kernel time ± {pool.error_percent:.3g} % (90 %), by its tables' own error"
         for pool in report.pools
         if pool.error_percent is not None
     ]

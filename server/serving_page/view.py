@@ -158,7 +158,7 @@ def _trust(report: ServingReport) -> Iterator[Text]:
         if pool.error_percent is not None:
             yield Text(
                 shown(
-                    f"{pool.name}: kernel time ± {pool.error_percent:.2g} % (90 %), by its tables' own error"
+                    f"{pool.name}: kernel time ± {pool.error_percent:.3g} % (90 %), by its tables' own error"
                 )
             )
     yield Text(shown(f"validated error: {trust.validated_error}"))

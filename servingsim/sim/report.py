@@ -67,7 +67,7 @@ class OpRow(_Report):
     time_ms: float = Field(description="time of all launches, ms")
     error_percent: float | None = Field(
         description="half width of the 90 % interval of time_ms, from how far the tables' own points are misread "
-        "when left out; None where unknown"
+        "when left out; of an estimate, how far such estimates are off; None where unknown"
     )
     share: float = Field(description="part of kernels_ms, 0 to 1")
     flops: float = Field(description="FLOPs of all launches")

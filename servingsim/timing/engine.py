@@ -30,6 +30,12 @@ if TYPE_CHECKING:
 ESTIMATED = -1
 """Index in `KernelEval.backend` of an answer that no backend gave."""
 
+ESTIMATED_TRAFFIC, ESTIMATED_WORK = 4.0, 12.0
+"""Half widths of estimates, relative to them: of kernels that hardly do more than move memory, and of all others. 90 %
+of 675 elementwise rows, and of 30,250 rows of all kinds, of A100, B200 and L40S lie within them."""
+LIGHT = 1.0
+"""FLOPs a byte below which a kernel hardly does more than move memory: elementwise ones and norms."""
+
 
 @dataclass(frozen=True)
 class KernelEval:
@@ -41,6 +47,7 @@ class KernelEval:
         backend: Index into `tables`, ESTIMATED for an estimate, [N].
         coords: Where was asked, [N, axes].
         tables: The kernel's.
+        estimated: Half width that an estimate would have, relative to it, [N].
     """
 
     time_ms: FloatArray
@@ -48,10 +55,11 @@ class KernelEval:
     backend: npt.NDArray[np.int8]
     coords: FloatArray
     tables: tuple[BackendTable, ...]
+    estimated: FloatArray
 
     @cached_property
     def error(self) -> FloatArray:
-        """Half width of each answer's 90 % interval, relative to it, [N]; NaN for an estimate, whose error is unknown.
+        """Half width of each answer's 90 % interval, relative to it, [N]; NaN where a cache does not know its own.
 
         Made when it is first read: times alone cost no more for it.
         """
@@ -60,7 +68,7 @@ class KernelEval:
     def error_at(self, asked: npt.NDArray[np.bool_]) -> FloatArray:
         """As `error` at the points of a mask, [points of the mask]."""
         coords, backend = self.coords[asked], self.backend[asked]
-        half = np.full(len(coords), np.nan)
+        half = np.where(self.backend[asked] == ESTIMATED, self.estimated[asked], np.nan)
         for index, table in enumerate(self.tables):
             own = backend == index
             if own.any():
@@ -142,6 +150,7 @@ class Kernel:
             np.full(len(asked.coords), ESTIMATED, dtype=np.int8),
             asked.coords,
             self.tables,
+            self._estimate_error(asked),
         )
         for index, table in enumerate(self.tables):
             _keep_better(best, index, *table.try_eval(asked.coords, asked.work_ms, asked.limit_ms))
@@ -210,6 +219,14 @@ class Kernel:
             filled(self.limits.work_ms(work), coords),
             filled(self.limits.limit_ms(work), coords),
         )
+
+    def _estimate_error(self, asked: _Asked) -> FloatArray:
+        """Half widths of estimates: times are above them, often by several times."""
+        flops, moved = (
+            np.asarray(each, dtype=np.float64) for each in (asked.work.flops, asked.work.bytes_moved)
+        )
+        light = (flops < LIGHT * moved) & (not self.kind.over_link)
+        return filled(np.where(light, ESTIMATED_TRAFFIC, ESTIMATED_WORK), asked.coords)
 
     def _answer_the_rest(self, best: KernelEval, asked: _Asked) -> None:
         """Points that no table answered: estimated, or refused."""

@@ -41,7 +41,7 @@ def test_latencies_are_those_of_the_logged_iterations(serve: Serve, busy: Worklo
 
 def test_gap_bins_are_read_where_the_loop_counts_them() -> None:
     """Defect: percentiles of ITL that are off by a bin or an octave."""
-    from servingsim.sim.loop.iteration import gap_bin  # noqa: PLC0415 - compiled on import
+    from servingsim.sim.loop.gaps import gap_bin  # noqa: PLC0415 - compiled on import
 
     found = getattr(gap_bin, "py_func", gap_bin)
     middles = gap_ms(GAP_BINS_PER_OCTAVE * GAP_OCTAVES)

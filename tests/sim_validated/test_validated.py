@@ -68,6 +68,14 @@ def test_validated_parts_are_told_with_figure_points_and_claim_and_the_others_na
     assert "iteration: `servingsim align`" in how_to_validate(parts)
 
 
+def test_rows_of_an_unknown_version_are_told_which_version_was_compared() -> None:
+    """Defect: rows measured on the user's own machine, which name no version, are never validated by anything."""
+    own = Subject("single_gemm", "H100", ("vllm",), dtype="bf16")
+    assert said(parts_of([(own, 1.0)], [record()])) == (
+        "single_gemm on H100, vllm: 2.4 % on 30,000 held-out points (gemm_h100, of 0.24.0)"
+    )
+
+
 def test_nothing_validated_is_said_in_two_words() -> None:
     parts = parts_of([(GEMM, 1.0)], [record(scope={"devices": ["H200"]})])
     assert said(parts) == "not validated"

@@ -63,12 +63,12 @@ def parts_of(
 
 
 def holds(scope: ValidatedScope, subject: Subject) -> bool:
-    """Whether a record's scope has the subject in it."""
+    """Whether a record's scope has the subject in it; where the subject's version is unknown, that of any version."""
     return (
         subject.kind in scope.kinds
         and _has(scope.devices, subject.device)
         and any(_has(scope.stacks, name) for name in subject.stacks or ("",))
-        and _has(scope.versions, subject.version)
+        and (not subject.version or _has(scope.versions, subject.version))
         and _has(scope.models, subject.model)
         and _has(scope.dtypes, subject.dtype)
     )

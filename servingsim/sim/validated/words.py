@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from servingsim.sim.validated.match import ValidatedPart
-    from servingsim.sim.validated.record import ValidatedRecord
 
 NOT_VALIDATED = "not validated"
 WHOLE = {ITERATION, SERVING}
@@ -43,20 +42,23 @@ def how_to_validate(parts: Sequence[ValidatedPart]) -> str:
 def _each(parts: Sequence[ValidatedPart]) -> Iterable[str]:
     for part in parts:
         if part.records:
-            yield f"{_what(part)}: {', '.join(_figures(part.records))}"
+            yield f"{_what(part)}: {', '.join(_figures(part))}"
     unknown = [part for part in parts if not part.records]
     if unknown:
         names = ", ".join(dict.fromkeys(_short(part) for part in unknown))
         yield f"{NOT_VALIDATED}: {names}"
 
 
-def _figures(records: Sequence[ValidatedRecord]) -> Iterable[str]:
-    """Figures of one metric together, the metric named unless it is time."""
-    ordered = sorted(records, key=lambda record: (record.metric, record.mape_percent))
+def _figures(part: ValidatedPart) -> Iterable[str]:
+    """Figures of one metric together, the metric named unless it is time, the version where the part has none."""
+    ordered = sorted(part.records, key=lambda record: (record.metric, record.mape_percent))
     for metric, same in groupby(ordered, key=lambda record: record.metric):
         name = "" if "time" in metric else f"{metric} "
         for record in same:
-            yield f"{name}{record.mape_percent:.2g} % on {record.points:,} held-out points ({record.claim})"
+            told = (
+                [record.claim] if part.version else [record.claim, f"of {', '.join(record.scope.versions)}"]
+            )
+            yield f"{name}{record.mape_percent:.2g} % on {record.points:,} held-out points ({', '.join(told)})"
 
 
 def _what(part: ValidatedPart) -> str:
