@@ -6,15 +6,15 @@
 - **shapes held out**: every shape in turn loses all its rows and is interpolated from its neighbours, 74 values of m;
   and harder, every other n and every other k at once.
 
-Each split of m twice: with the rows of vLLM alone, and with those of TensorRT-LLM and SGLang beside them, as a store has
-them that holds all three.
+Each split of m twice: with the rows of vLLM alone, and with those of TensorRT-LLM and SGLang beside them, as a store
+has them that holds all three.
 
 No constant of the cache was chosen on these rows. The curve between sizes is fitted on H200 (`benchmarks.row_curves`;
-H200 itself is read with one of H100), the strength by which other backends are followed was chosen on H200, our grid on
-H200, H100 / TensorRT-LLM, B200 and A100. Without a curve (`gemm_tiles` says when) three plain rules hold. TILE_ROWS is
-an instruction's height. PULL was compared on bf16 rows of H200 / vLLM 0.24.0, H100 / TensorRT-LLM 1.3.0rc20, B200 / vLLM
-0.24.0 and A100 / vLLM 0.14.0: mean MAPE 5.80 % without it, 5.64 at 0.2, 5.55 at 0.4, 5.51 at 0.6. MIN_SPACING was chosen
-on the first three with 22 values of m: 1.2 is 0.15 to 0.25 points better than 1.6.
+H200 itself is read with one of H100), the strength by which other backends are followed was chosen on H200, our grid
+on H200, H100 / TensorRT-LLM, B200 and A100. Without a curve (`gemm_tiles` says when) three plain rules hold. TILE_ROWS
+is an instruction's height. PULL was compared on bf16 rows of H200 / vLLM 0.24.0, H100 / TensorRT-LLM 1.3.0rc20, B200 /
+vLLM 0.24.0 and A100 / vLLM 0.14.0: mean MAPE 5.80 % without it, 5.64 at 0.2, 5.55 at 0.4, 5.51 at 0.6. MIN_SPACING was
+chosen on the first three with 22 values of m: 1.2 is 0.15 to 0.25 points better than 1.6.
 
 How much is left: up to 16 rows, where the time is flat, the median of all other sizes there misses one size of these
 rows by 2.1 to 2.5 % (H100 / TensorRT-LLM: 0.8 to 1.1 %), and by 3.1 % for weights above 30 M elements, which one kernel

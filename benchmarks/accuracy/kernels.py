@@ -208,7 +208,7 @@ def _all_judged() -> dict[str, list[_Judged]]:
                     tables = wheel_tables(system, stack, "", [kind])
                 except ServingSimError:
                     continue  # that stack was not measured there, or not this kind
-                if tables:
+                if any(len(table.columns) for table in tables):
                     found[kind].append(_judge(kind, system, stack, tables))
     return found
 

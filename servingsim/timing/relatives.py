@@ -31,8 +31,6 @@ It grows with the root of the doublings.
 """
 TREND = 0.5
 """Share of what relatives say of each other that is believed of a Config without rows."""
-NORMAL = 1.48
-"""Median of absolute deviations to the standard deviation of a normal distribution."""
 UNKNOWN_SPREAD = 1.0
 """Likewise of a Config's own rows where no line has three of them."""
 LEAST_SPREAD = 0.01
@@ -116,13 +114,14 @@ def fill(
         read: What the own rows alone say at coordinates; NaN where these lie outside them.
     """
     said, compared = _said(own, own_ms, relatives)
+    if len(own) and not compared:
+        # Nothing says how far the relatives are off: the Config's own rows are read alone.
+        return Filled(own[:0], own_ms[:0], own_ms[:0], compared)
     if len(own) and len(said.spots):
         own_ms_there = read(said.spots)
         inside = np.isfinite(own_ms_there)
         said = _Said(*(each[inside] for each in said))
-        said = _with_own(
-            said, np.log(own_ms_there[inside]), _own_spread(own, own_ms, own_work_ms, axis), compared=compared
-        )
+        said = _with_own(said, np.log(own_ms_there[inside]), _own_spread(own, own_ms, own_work_ms, axis))
     # What is wrong with one relative is wrong with the next: many of them are no surer than one.
     spread = np.sqrt(said.voices / said.weight)
     return Filled(said.spots, np.exp(said.total / said.weight), spread, compared)
@@ -166,16 +165,10 @@ def _said(own: FloatArray, own_ms: FloatArray, relatives: list[Relative]) -> tup
     return _Said(every[new], *sums), compared
 
 
-def _with_own(said: _Said, own_logs: FloatArray, own_spread: float, *, compared: bool) -> _Said:
+def _with_own(said: _Said, own_logs: FloatArray, own_spread: float) -> _Said:
     """What the Config's own rows say of the same shapes, weighed in."""
-    weight, total = said.weight, said.total
-    if not compared and len(weight):
-        # Nothing else says how far relatives are off than where the Config's own rows are read.
-        apart = float(np.median(np.abs(total / weight - own_logs)))
-        less = 1.0 / (1.0 / weight + (NORMAL * apart) ** 2)
-        weight, total = less, total * less / weight
     certain = 1.0 / own_spread**2
-    return _Said(said.spots, said.voices + 1, weight + certain, total + certain * own_logs)
+    return _Said(said.spots, said.voices + 1, said.weight + certain, said.total + certain * own_logs)
 
 
 def _slope(

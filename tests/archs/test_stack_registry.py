@@ -61,5 +61,5 @@ def test_an_unknown_stack_gets_the_nearest_and_all() -> None:
         stack_named("transformer")
     assert (raised.value.hint, raised.value.known) == (
         "did you mean 'transformers'?",
-        "sglang, transformers, trtllm, vllm",
+        "sglang, transformers, trtllm, vllm, vllm_cpu",
     )
