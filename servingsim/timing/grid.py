@@ -26,6 +26,14 @@ def powers(start: int, maximum: int, factor: int = 2) -> tuple[int, ...]:
     return tuple(values)
 
 
+def evenly(start: int, maximum: int, count: int) -> tuple[int, ...]:
+    """At most `count` values from `start` to `maximum` in equal ratios: for axes that multiply with many others."""
+    if start >= maximum:
+        return (maximum,)
+    ratio = maximum / start
+    return up_to(maximum, (round(start * ratio ** (step / (count - 1))) for step in range(count - 1)))
+
+
 def matrix_rows(maximum: int) -> tuple[int, ...]:
     """Rows of a matrix product: 1, 2, 4, 8, then two values an octave (16, 24, 32, 48, ...).
 
@@ -86,9 +94,10 @@ def within_window(values: tuple[int, ...], window_size: int) -> tuple[int, ...]:
 
     A windowed kernel reads `window_size` keys however many there are, so the time is flat beyond the window; but where
     it ends, another path or another block begins (FlashAttention 3 on H100, window 128: 10 us up to it, 14 us from 256
-    keys on), which the window alone does not show.
+    keys on), which the window alone does not show. Beside a window of 16384 keys and more such a step is small.
     """
     if window_size == 0:
         return values
     inside = (value for value in values if value < window_size)
-    return up_to(values[-1], (*inside, *(min(times * window_size, values[-1]) for times in (1, 2))))
+    ends = (window_size, 2 * window_size) if window_size < 16384 else (window_size,)
+    return up_to(values[-1], (*inside, *(min(end, values[-1]) for end in ends)))

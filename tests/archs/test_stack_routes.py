@@ -20,7 +20,7 @@ def test_imported_rows_of_one_elementwise_operation_do_not_hide_measured_ones_of
     """Defect: an import of convolutions leaves a model's activations without the rows measured for them."""
     imported = f"{stack}-1.0:causal_conv1d_fn"
     present = ("torch", imported)
-    assert _candidates(stack, "elementwise", present, "silu_mul") == ("torch",)
+    assert "torch" in _candidates(stack, "elementwise", present, "silu_mul")
     assert _candidates(stack, "elementwise", present, CONVOLUTION) == (imported,)
     assert _candidates(stack, "elementwise", ("torch",), CONVOLUTION) == ("torch",)
 

@@ -18,6 +18,8 @@ from servingsim.errors import ServingSimError
 FIELDS = {
     "all_reduce": "num_ranks message_bytes dtype",
     "attention_decode": "batch_size kv_len num_heads num_kv_heads head_dim dtype kv_dtype window_size",
+    "attention_mixed": "q_len prefix_len num_decodes kv_len num_heads num_kv_heads head_dim dtype kv_dtype "
+    "window_size",
     "attention_prefill": "batch_size q_len prefix_len num_heads num_kv_heads head_dim dtype kv_dtype "
     "window_size",
     "elementwise": "num_tokens op input_bytes_per_token output_bytes_per_token dtype",

@@ -88,6 +88,10 @@ def draw_input() -> DrawInput:
         values = _fields(data, kind.input)
         if "total_kv_len" in values:
             values["total_kv_len"] = max(values["total_kv_len"], values["batch_size"])
+        if "num_decodes" in values:  # what is absent has no length
+            values["num_decodes"] += not (values["q_len"] or values["num_decodes"])
+            values["prefix_len"] *= values["q_len"] > 0
+            values["kv_len"] = max(values["kv_len"], 1) if values["num_decodes"] else 0
         call: KernelInput = kind.input(**values)
         return call
 

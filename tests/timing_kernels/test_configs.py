@@ -114,6 +114,7 @@ def test_dtype_tags_name_the_fields_by_role() -> None:
     assert {name: dtype_tags(kind) for name, kind in kernels().items()} == {
         "all_reduce": {"compute": "dtype"},
         "attention_decode": {"compute": "dtype", "kv": "kv_dtype"},
+        "attention_mixed": {"compute": "dtype", "kv": "kv_dtype"},
         "attention_prefill": {"compute": "dtype", "kv": "kv_dtype"},
         "elementwise": {"compute": "dtype"},
         "fused_moe": {"compute": "dtype"},

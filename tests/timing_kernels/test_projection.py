@@ -81,6 +81,10 @@ PAYLOADS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         HEADS | {"max_batch_size": 1, "max_kv_len": 1},
         {"batch_size": 1, "kv_len": 1} | HEADS | {"window_size": 0},
     ),
+    "attention_mixed": (
+        HEADS | {"window_size": 64, "max_num_tokens": 1, "max_batch_size": 1, "max_kv_len": 1},
+        {"q_len": 0, "prefix_len": 0, "num_decodes": 1, "kv_len": 1} | HEADS | {"window_size": 64},
+    ),
     "all_reduce": (
         {"num_ranks": 4, "dtype": "bf16", "max_message_bytes": 512},
         {"num_ranks": 4, "message_bytes": 512, "dtype": "bf16"},

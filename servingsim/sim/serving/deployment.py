@@ -68,7 +68,9 @@ class Scheduler(_Strict):
     @model_validator(mode="after")
     def _ahead_is_vllm(self) -> Self:
         if self.async_scheduling and self.policy != "vllm":
-            raise ValueError(f"async_scheduling is vLLM's; policy {self.policy!r} plans when an iteration has ended")
+            raise ValueError(
+                f"async_scheduling is vLLM's; policy {self.policy!r} plans when an iteration has ended"
+            )
         return self
 
 
@@ -101,7 +103,9 @@ class Pool(_Strict):
     @model_validator(mode="after")
     def _ahead_has_one_stage(self) -> Self:
         if self.scheduler.async_scheduling and self.pp > 1:
-            raise ValueError(f"async_scheduling with pp {self.pp}: a pipeline has iterations under way already")
+            raise ValueError(
+                f"async_scheduling with pp {self.pp}: a pipeline has iterations under way already"
+            )
         return self
 
 

@@ -16,7 +16,7 @@ from servingsim.timing.attention_domain import keys_bound
 from servingsim.timing.attention_heads import AttentionHeadsConfig
 from servingsim.timing.contract import Coords, KernelInput, KernelKind
 from servingsim.timing.fields import Context, KvTokens, Prefix, Requests, Tokens
-from servingsim.timing.grid import powers, up_to
+from servingsim.timing.grid import evenly
 from servingsim.timing.work.attention_mixed import work
 
 NoneOrTokens = Annotated[int, Field(strict=True, ge=0, le=2**20)]
@@ -69,10 +69,10 @@ def _grid(config: AttentionMixedConfig) -> tuple[tuple[int, ...], ...]:
     """Coarse, since four axes multiply: between the points both parts are near linear in their work."""
     longest = config.max_kv_len
     return (
-        (0, *up_to(min(config.max_num_tokens, longest), powers(32, config.max_num_tokens, 4))),
-        (0, *up_to(longest, powers(1024, min(longest, 16384), 16))),
-        (0, *up_to(config.max_batch_size, (1, *powers(8, config.max_batch_size, 8)))),
-        (0, *up_to(longest, (64, 1024, *powers(16384, longest, 16)))),
+        (0, *evenly(32, min(config.max_num_tokens, longest), 5)),
+        (0, *evenly(2048, longest, 2)),
+        (0, *evenly(1, config.max_batch_size, 5)),
+        (0, *evenly(64, longest, 5)),
     )
 
 
