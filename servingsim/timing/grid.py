@@ -65,8 +65,8 @@ def streamed_tokens(maximum: int) -> tuple[int, ...]:
 
 
 def query_lengths(maximum: int) -> tuple[int, ...]:
-    """New tokens of a prefill: 1, 16, then one an octave to 16384, then every fourth (work dominates)."""
-    return up_to(maximum, (1, *powers(16, min(maximum, 16384)), *powers(65536, maximum, 16)))
+    """New tokens of a prefill: 1, 16, then one an octave to 16384, then the maximum (work dominates)."""
+    return up_to(maximum, (1, *powers(16, min(maximum, 16384))))
 
 
 def prefix_lengths(maximum: int) -> tuple[int, ...]:
