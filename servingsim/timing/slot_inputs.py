@@ -166,7 +166,7 @@ def decode_queries(rows: BatchRows, _width: float, coords: FloatArray, weights: 
     return 1
 
 
-def mixed_requests(rows: BatchRows, width: float, coords: FloatArray, weights: FloatArray) -> int:
+def mixed_requests(rows: BatchRows, _width: float, coords: FloatArray, weights: FloatArray) -> int:
     """`(q_len, prefix_len, num_decodes, mean kv_len)`: all prefill chunks as one, all decodes at their mean length.
 
     Several chunks become one with as many new tokens and as many query-key pairs. Where even without a prefix one
@@ -175,7 +175,7 @@ def mixed_requests(rows: BatchRows, width: float, coords: FloatArray, weights: F
     Decodes of unequal length: where a kernel gives a request's keys to one block that reads them one after the other,
     the launch ends when the longest is read. Beyond the mean that is what one request of the longest length takes
     longer than one of the mean length, both as measured beside the shortest chunk. Beside a chunk keys are never
-    split; without one, `width` says from how many decodes on they are not.
+    split; to decodes alone nothing is added (a log of vLLM 0.19 on RTX 4090: with it TPOT is 5 % too long).
     """
     tokens, pairs = 0.0, 0.0
     for index in range(len(rows.q_len)):
@@ -191,7 +191,7 @@ def mixed_requests(rows: BatchRows, width: float, coords: FloatArray, weights: F
     coords[0, 3] = mean
     weights[0] = 1.0
     longest = rows.kv_len.max() if decodes > 0 else 0
-    if longest <= mean or (tokens == 0.0 and decodes < width):
+    if longest <= mean or tokens == 0.0:
         return 1
     for index in range(1, 3):
         coords[index, 0], coords[index, 1], coords[index, 2] = 1.0, 0.0, 1.0

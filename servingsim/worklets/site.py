@@ -33,17 +33,6 @@ if TYPE_CHECKING:
     from servingsim.worklets.stack import Stack
 
 
-FILLED = 0.8
-"""Share of a device's blocks from which on FlashAttention 2 leaves a request's keys to one block
-(`num_splits_heuristic`); it counts two blocks to a multiprocessor."""
-NEVER = float(2**40)
-
-
-def unsplit_decodes(multiprocessors: int, num_kv_heads: int) -> float:
-    """Decodes from which on a launch of decodes alone does not split a request's keys; never where nobody knows."""
-    return FILLED * 2 * multiprocessors / num_kv_heads if multiprocessors else NEVER
-
-
 @dataclass(frozen=True)
 class BuildSite:
     """Where a model is built.
@@ -178,8 +167,7 @@ class BuildSite:
         if not kernel.tables:
             return None
         kernel = replace(kernel, on_missing=self.on_missing)
-        unsplit = unsplit_decodes(self.source.device(self.device).multiprocessors, int(heads["num_kv_heads"]))
-        return Op(kernel.name, kernel, MIXED_REQUESTS, width=unsplit, hosts=("kv_append",))
+        return Op(kernel.name, kernel, MIXED_REQUESTS, hosts=("kv_append",))
 
     def kernel(self, name: str, kind: KernelKind[Any, Any], **fields: ArgValue) -> Kernel:
         """A kernel of this site; what its Config does not allow is refused under the op's name."""

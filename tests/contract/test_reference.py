@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from profiling.registry import kinds
 from server.reference.__main__ import main as reference
+from server.reference.accuracy_claims import PAGE, VALIDATED
 from server.reference.commands import commands
 from server.reference.figures import DEMO, kept_files
 from server.reference.files import generated, stale
@@ -28,7 +29,9 @@ def checkout(tmp_path: Path) -> Path:
     """A copy of the generated documents, to be spoiled."""
     for name in ("docs", "schemas"):
         shutil.copytree(ROOT / name, tmp_path / name)
-    shutil.copy(ROOT / "README.md", tmp_path)
+    (tmp_path / VALIDATED).parent.mkdir()
+    for place in ("README.md", PAGE, VALIDATED):
+        shutil.copy(ROOT / place, tmp_path / place)
     return tmp_path
 
 

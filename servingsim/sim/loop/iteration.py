@@ -29,7 +29,6 @@ from servingsim.sim.loop.state import (
     LOG_WORKER,
     LOGGED,
     LOGGED_ROWS,
-    LONGEST,
     NEXT_TURN,
     NUM_MOVING,
     NUM_OPEN,
@@ -135,9 +134,7 @@ def _begin_again(sim: Simulation, worker: int) -> None:
     """Begin the worker's last iteration once more: the same requests, one token each."""
     now_ms, count = sim.clock_ms[0], int(sim.batch_size[worker, 0])
     catch_up(sim, worker)
-    kernel_ms, host_ms = price_again(
-        sim, worker, count, int(sim.steady[worker, KEYS]), int(sim.steady[worker, LONGEST])
-    )
+    kernel_ms, host_ms = price_again(sim, worker, count, int(sim.steady[worker, KEYS]))
     end_ms = now_ms + (kernel_ms + host_ms)
     sim.lanes_ms[worker, 0, STAGE_FREE] = sim.lanes_ms[worker, 0, END] = end_ms
     _account(sim, worker, end_ms - now_ms)

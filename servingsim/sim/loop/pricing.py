@@ -42,7 +42,6 @@ from servingsim.sim.loop.state import (
     READING,
     REQUEST_MS,
     SAMPLED_TOKENS,
-    UNSPLIT_DECODES,
 )
 from servingsim.workers.state import COMPUTED, DECODING, KNOWN, POOL, STATE
 
@@ -62,11 +61,11 @@ def price(sim: Simulation, worker: int, count: int) -> tuple[float, float, int]:
 
 
 @compiled
-def price_again(sim: Simulation, worker: int, decodes: int, keys: int, longest: int) -> tuple[float, float]:
+def price_again(sim: Simulation, worker: int, decodes: int, keys: int) -> tuple[float, float]:
     """Kernel time and host time of an iteration of decode requests alone, one new token each, ms."""
     pool = int(sim.workers.ints[worker, POOL])
     kernel_ms = _decodes_alone_ms(
-        sim.prices, sim.visits, sim.sums[worker], pool, decodes, decodes, decodes, keys, longest
+        sim.prices, sim.visits, sim.sums[worker], pool, decodes, decodes, decodes, keys
     )
     return kernel_ms, _host_ms(sim, worker, decodes, 0)
 
@@ -118,9 +117,7 @@ def kernels_ms(
             sums[PREFILL_KEYS] += keys
     decodes = count - prefills
     if prefills == 0:
-        return _decodes_alone_ms(
-            prices, visits, sums, pool, decodes, tokens, sampled, decode_keys, longest
-        ), 0
+        return _decodes_alone_ms(prices, visits, sums, pool, decodes, tokens, sampled, decode_keys), 0
     sums[PREFILL_PAIRS] += pairs
     sums[NEW_TOKENS] += tokens
     sums[PREFILL_TOKENS] += tokens - decode_tokens
@@ -156,7 +153,6 @@ def _decodes_alone_ms(
     tokens: int,
     sampled: int,
     keys: int,
-    longest: int,
 ) -> float:
     """Kernel time of an iteration without a prefill, ms."""
     sums[NEW_TOKENS] += tokens
@@ -168,7 +164,7 @@ def _decodes_alone_ms(
     if prices.points[pool, CONTEXT_AXIS] > 0:
         kernel_ms += _context_ms(prices, visits, pool, OF_CONTEXT, keys)
     if prices.modes[pool, ONE_LAUNCH]:
-        kernel_ms += _one_launch_ms(prices, visits, pool, 0.0, 0.0, decodes, keys, longest)
+        kernel_ms += _one_launch_ms(prices, visits, pool, 0.0, 0.0, decodes, keys, 0)
     return kernel_ms + _decode_ms(prices, visits, pool, decodes, keys)
 
 
@@ -303,7 +299,7 @@ def _one_launch_ms(
     """Attention of all requests as one launch, at the decodes' mean length, and what the longest one takes beyond."""
     mean = keys / decodes if decodes > 0 else 0.0
     time_ms = _mixed_ms(prices, visits, pool, new, prefix, decodes, mean, 1.0)
-    if longest > mean and (new > 0.0 or decodes >= prices.host[pool, UNSPLIT_DECODES]):
+    if longest > mean and new > 0.0:
         time_ms += _mixed_ms(prices, visits, pool, 1.0, 0.0, 1, float(longest), 1.0)
         time_ms += _mixed_ms(prices, visits, pool, 1.0, 0.0, 1, mean, -1.0)
     return time_ms

@@ -30,13 +30,11 @@ LINEAR, NEXT_UP = range(2)
 GRAPH_MS, EAGER_MS, REQUEST_MS, GRAPH_MAX_SEQS, STAGE_SHARE, STAGE_TOKEN_MS, ACCEPTANCE, GROUP_FACTOR = range(
     8
 )
-UNSPLIT_DECODES = 8
-HOST_COLUMNS = 9
+HOST_COLUMNS = 8
 """`GRAPH_MS`, `EAGER_MS`: host time of an iteration that is replayed as a graph (decodes only, at most
 `GRAPH_MAX_SEQS`), and of any other; `REQUEST_MS`: for each request in it; `STAGE_SHARE`: share of the model in the
 largest pipeline stage; `STAGE_TOKEN_MS`: to hand one token to the next stage; `ACCEPTANCE`: chance that a draft token
-is accepted; `GROUP_FACTOR`: on prefill attention where several chunks are one launch; `UNSPLIT_DECODES`: from how many
-decodes on a launch of decodes alone reads each one's keys in one block."""
+is accepted; `GROUP_FACTOR`: on prefill attention where several chunks are one launch."""
 
 # Columns of a pool's modes.
 PREFILL_MODE, READING, ONE_LAUNCH = range(3)
@@ -67,11 +65,11 @@ milliseconds."""
 END, STAGE_FREE = range(2)
 
 # Columns of a worker's repeated decode steps.
-STEPS_LEFT, STEPS_DONE, KEYS, SORTED, UNDER_WAY, LONGEST = range(6)
-STEADY_COLUMNS = 6
+STEPS_LEFT, STEPS_DONE, KEYS, SORTED, UNDER_WAY = range(5)
+STEADY_COLUMNS = 5
 """`STEPS_LEFT`: how often its last iteration can surely be repeated; `STEPS_DONE`: repeats that have ended and that its
 requests do not show yet; `KEYS`: keys that the next one reads; `SORTED`: `steady_order` is filled; `UNDER_WAY`: the
-iteration under way is a repeat; `LONGEST`: keys of the next one's longest request."""
+iteration under way is a repeat."""
 
 # Columns of a logged iteration.
 LOG_BEGIN_MS, LOG_END_MS, LOG_WORKER, LOG_REQUESTS, LOG_PREFILLS, LOG_TOKENS = range(6)

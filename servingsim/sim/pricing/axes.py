@@ -53,8 +53,6 @@ class Axes:
     prefix: FloatArray
     mixed: tuple[FloatArray, ...] = ()
     """Of launches over both phases, see `mixed_axes`; empty where the model has none."""
-    unsplit_decodes: float = 0.0
-    """From how many decodes on such a launch reads each one's keys in one block, where it has no chunk."""
 
 
 def axes_of(extent: Extent) -> Axes:

@@ -36,7 +36,6 @@ from servingsim.sim.loop.state import (
     REQUEST_MS,
     STAGE_SHARE,
     STAGE_TOKEN_MS,
-    UNSPLIT_DECODES,
     Prices,
 )
 
@@ -137,7 +136,6 @@ def _fill(prices: Prices, index: int, pool: PoolPrices) -> None:
         1.0,
         pool.acceptance,
     )
-    host[UNSPLIT_DECODES] = pool.axes.unsplit_decodes
     host[STAGE_SHARE], host[STAGE_TOKEN_MS] = pool.stage_share, pool.stage_token_ms
     by_context = any(leaf.family in {"context", "prefill_context"} for leaf in pool.leaves)
     named: list[tuple[int, FloatArray]] = [

@@ -91,7 +91,6 @@ def pool_model(
     axes = replace(
         axes_of(extent),
         mixed=mixed_axes([log.kernel for log in launches], extent),
-        unsplit_decodes=max((log.points.width for log in launches), default=0.0),
     )
     memory = built.view.memory(
         Batch.of(decode=[min(mean_context, longest)]), source.device(pool.device), pool.utilisation

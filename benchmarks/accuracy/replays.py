@@ -1,0 +1,275 @@
+"""Replays of real vLLM runs: the same requests at the same times, kernels of the same GPU, our scheduler.
+
+The runs and the layer profiles are LLMServingSim's (vLLM 0.19). What the host adds beside the kernels is not in a
+profile of kernels: first it is left out; then one time an iteration is taken from the first part of a run's requests,
+and the others are judged. Whether a launch of decodes alone waits for its longest request was decided on the RTX 4090
+run (it does not), so that run is no judge of the kernels' rule; it is told beside.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.accuracy.contract import Claim, Scope, ValidatedRecord
+from benchmarks.h100_rows import Absent
+from profiling.importers.llmservingsim.run import run_import
+from profiling.source import StoreSource
+from profiling.store import Store
+from server.serving.run import models_of
+from servingsim.sim.serving.deployment import Deployment, Host, Pool, Scheduler
+from servingsim.sim.serving.simulate import simulate
+from servingsim.sim.truth.requests import read_requests
+from servingsim.sim.truth.requests_compare import RequestTimes, compare_requests
+from servingsim.workers.state import ARRIVAL_MS, END_MS, FIRST_TOKEN_MS, SCHEDULED_MS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from servingsim.sim.truth.requests import MeasuredRequests
+    from servingsim.sim.truth.requests_compare import RequestErrors
+    from servingsim.timing.source import TimingSource
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
+RUNS = SHARED / "e2e" / "llmservingsim"
+COMMAND = "python -m benchmarks.accuracy --area replays"
+NOT_MODELLED = Host(source="not modelled")
+FITTED_PART = 1 / 3
+"""Of a run's requests, in the order of arrival: those that the host's time is taken from."""
+MOST_HOST_MS, HOST_STEPS = 4.0, 12
+DENSE_TARGETS = {"tpot_mean": 1.0, "ttft_mean": 4.0, "ttft_median": 4.0}
+EXPERT_TARGETS = {"ttft_mean": 8.0}
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A run: what served, and what LLMServingSim's own simulator says of it."""
+
+    id: str
+    folder: str
+    profile: str
+    model: str
+    device: str
+    pool: Mapping[str, int]
+    targets: Mapping[str, float]
+    theirs: str
+
+    @property
+    def key(self) -> str:
+        """As claims name it."""
+        return f"llmservingsim/{self.folder}"
+
+
+PRO = Replay(
+    "pro6000_llama_3_1_8b",
+    "RTXPRO6000/Llama-3.1-8B",
+    "RTXPRO6000",
+    "llama-3.1-8b",
+    "NVIDIA RTX PRO 6000 Blackwell Server Edition",
+    {},
+    DENSE_TARGETS,
+    "LLMServingSim on this run: TPOT mean -1.0 %, TTFT mean -4.0 %, median -8.6 %",
+)
+ADA = Replay(
+    "rtx4090_llama_3_1_8b",
+    "RTX4090/Llama-3.1-8B",
+    "RTX4090",
+    "llama-3.1-8b",
+    "NVIDIA GeForce RTX 4090",
+    {},
+    DENSE_TARGETS,
+    "LLMServingSim on this run: TPOT mean +0.2 %, TTFT mean +0.6 %, median +0.8 %",
+)
+EXPERTS = Replay(
+    "pro6000_qwen3_30b_a3b",
+    "RTXPRO6000/Qwen3-30B-A3B-Instruct-2507",
+    "RTXPRO6000",
+    "",
+    "NVIDIA RTX PRO 6000 Blackwell Server Edition",
+    {"replicas": 2, "ep": 2},
+    EXPERT_TARGETS,
+    "LLMServingSim on this run: TPOT mean -1.7 %, TTFT mean -13.6 %, median -21.8 %",
+)
+CONFIGS = {
+    "dense": SHARED / "configs" / "llama-3.1-8b-instruct.json",
+    "experts": SHARED / "configs" / "qwen3-30b-a3b.json",
+}
+
+
+def claims() -> list[Claim]:
+    """Each run from kernels alone; the dense ones also with the host's time of their first requests."""
+    if not RUNS.is_dir():
+        raise Absent("the logs of LLMServingSim lie beside the checkout, or nowhere")
+    with tempfile.TemporaryDirectory() as place, Store.open(Path(place) / "rows.db", create=True) as store:
+        configs = [str(path) for path in CONFIGS.values()]
+        for profile in sorted({each.profile for each in (PRO, ADA, EXPERTS)}):
+            run_import(store, str(RUNS.parent / "llmservingsim" / "profiler_perf" / profile), configs)
+        source = StoreSource(store)
+        found = [_kernels_only(each, source) for each in (PRO, ADA, EXPERTS)]
+        return [*found, *(_with_host(each, source) for each in (PRO, ADA))]
+
+
+def replayed(replay: Replay, requests: MeasuredRequests, source: TimingSource, host: Host) -> RequestTimes:
+    """The run's requests through our scheduler, with the engine's settings as it logged them."""
+    meta = json.loads((RUNS / replay.folder / "vllm" / "meta.json").read_text("utf-8"))
+    settings, cache = meta["engine_kwargs"], meta.get("kv_cache") or {}
+    scheduler = Scheduler(
+        max_num_tokens=settings["max_num_batched_tokens"],
+        max_num_seqs=settings["max_num_seqs"],
+        max_model_len=settings["max_model_len"] or 32768,
+        prefix_caching=True,
+        async_scheduling=True,
+    )
+    pool = Pool(
+        device=replay.device,
+        scheduler=scheduler,
+        host=host,
+        kv_blocks=cache.get("num_gpu_blocks"),
+        router="least_outstanding",
+        **dict(replay.pool),
+    )
+    model = replay.model or str(CONFIGS["experts"])
+    deployment = Deployment(model=model, stack="vllm", pools=(pool,))
+    simulated = simulate(deployment, requests.workload(), models_of(deployment), source)
+    times_ms = simulated.sim.requests.times_ms
+    return RequestTimes(
+        times_ms[:, ARRIVAL_MS],
+        times_ms[:, SCHEDULED_MS],
+        times_ms[:, FIRST_TOKEN_MS],
+        times_ms[:, END_MS],
+        requests.output.astype(np.float64),
+    )
+
+
+def _kernels_only(replay: Replay, source: TimingSource) -> Claim:
+    requests = _requests(replay)
+    errors = compare_requests(
+        replayed(replay, requests, source, NOT_MODELLED), RequestTimes.measured(requests)
+    )
+    shown = "judged" if replay is not ADA else "told, not judged: its rule for decodes alone was chosen here"
+    note = f"{shown}. " + (
+        "Each replica's experts are priced for its own tokens, and the replicas do not wait for each other: the engine "
+        "gives every expert the tokens of both, step by step. That is the largest part of what is missing."
+        if replay is EXPERTS
+        else "Nothing of the host is known: no sampler beyond its rows, no gap between kernels."
+    )
+    return _claim(
+        replay,
+        "kernels_only",
+        errors,
+        says=f"TTFT and TPOT of the run {replay.folder} of vLLM 0.19 from the kernels' profile alone",
+        split="the layer profile and the engine's settings known; no run used but as said in the note",
+        judged=replay.key if replay is not ADA else f"{replay.key} (same run)",
+        note=note,
+        points=len(requests),
+    )
+
+
+def _with_host(replay: Replay, source: TimingSource) -> Claim:
+    requests = _requests(replay)
+    first = round(len(requests) * FITTED_PART)
+    measured = RequestTimes.measured(requests)
+    host = _host_of(replay, requests, source, first)
+    rest = slice(first, None)
+    errors = compare_requests(_part(replayed(replay, requests, source, host), rest), _part(measured, rest))
+    return _claim(
+        replay,
+        "host_of_first_requests",
+        errors,
+        says=f"TTFT and TPOT of the later requests of {replay.folder}, the host's time taken from the earlier ones",
+        split=f"the layer profile, and TPOT of the first {first} requests (a host time of {host.eager_ms:.2f} ms an "
+        f"iteration); the {len(requests) - first} others asked",
+        judged=f"{replay.key} from request {first}",
+        note="The requests that are judged ran beside those that were fitted, on the same engine.",
+        points=len(requests) - first,
+    )
+
+
+def _host_of(replay: Replay, requests: MeasuredRequests, source: TimingSource, first: int) -> Host:
+    """One time an iteration, so that the first requests' mean TPOT is the measured one; bisected."""
+    truth = float(_part(RequestTimes.measured(requests), slice(0, first)).of("tpot").mean())
+    low_ms, high_ms = 0.0, MOST_HOST_MS
+    for _step in range(HOST_STEPS):
+        middle_ms = (low_ms + high_ms) / 2
+        ours = _part(replayed(replay, requests, source, _host(middle_ms)), slice(0, first)).of("tpot").mean()
+        low_ms, high_ms = (middle_ms, high_ms) if ours < truth else (low_ms, middle_ms)
+    return _host((low_ms + high_ms) / 2)
+
+
+def _host(time_ms: float) -> Host:
+    return Host(graph_ms=time_ms, eager_ms=time_ms, source="TPOT of the run's first requests")
+
+
+def _part(times: RequestTimes, part: slice) -> RequestTimes:
+    return RequestTimes(
+        times.arrival_ms[part],
+        times.scheduled_ms[part],
+        times.first_token_ms[part],
+        times.end_ms[part],
+        times.output[part],
+    )
+
+
+def _requests(replay: Replay) -> MeasuredRequests:
+    return read_requests(RUNS / replay.folder / "vllm" / "requests.jsonl", replay.folder)
+
+
+def _claim(
+    replay: Replay,
+    what: str,
+    errors: RequestErrors,
+    *,
+    says: str,
+    split: str,
+    judged: str,
+    note: str,
+    points: int,
+) -> Claim:
+    prefix = f"replay_{replay.id}_{what}"
+    figures = {f"{prefix}_{name}_percent": value for name, value in errors.percent.items()}
+    figures |= {
+        f"{prefix}_throughput_percent": errors.throughput_percent,
+        f"{prefix}_running_curve_percent": errors.running_share * 100,
+        f"{prefix}_waiting_curve_requests": errors.waiting_requests,
+        f"{prefix}_requests": float(points),
+    }
+    records = tuple(
+        ValidatedRecord(
+            id=f"{prefix}_{metric}",
+            scope=Scope(
+                devices=(replay.device,),
+                stacks=("vllm",),
+                versions=("0.19.0",),
+                kinds=("serving",),
+                models=("llama" if replay is not EXPERTS else "qwen3_moe",),
+            ),
+            metric=metric.upper(),
+            mape_percent=abs(errors.percent[f"{metric}_mean"]),
+            points=points,
+            claim=prefix,
+        )
+        for metric in ("tpot", "ttft")
+    )
+    return Claim(
+        id=prefix,
+        area="Replays of real vLLM runs",
+        says=says,
+        data=f"LLMServingSim, {replay.folder}: requests.jsonl of vLLM 0.19.0, layer profile of the same GPU",
+        split=split,
+        figures=figures,
+        targets={f"{prefix}_{name}_percent": most for name, most in replay.targets.items()},
+        anchor=replay.theirs,
+        command=COMMAND,
+        fitted_on=frozenset(
+            {f"llmservingsim/profiler_perf/{replay.profile}", ADA.key}
+            | ({f"{replay.key} before request {judged.rsplit(' ', 1)[-1]}"} if "request" in judged else set())
+        ),
+        judged_on=frozenset({judged}),
+        note=note,
+        records=records,
+    )
