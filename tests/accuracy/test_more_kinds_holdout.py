@@ -64,6 +64,7 @@ def _configs(
 ) -> list[tuple[Any, dict[str, Any], Rows]]:
     """The rows of each Config that has enough of them."""
     fixed = [name for name in kind.args if name not in kind.axes]
+    numbers = [name for name in fixed if isinstance(rows[0][name], int)]
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         groups[tuple(row[name] for name in fixed)].append(row)
@@ -72,7 +73,10 @@ def _configs(
             kind,
             dict(zip(fixed, key, strict=True)),
             Rows(
-                {axis: np.array([row[axis] for row in own], dtype=np.float64) for axis in kind.axes},
+                {
+                    name: np.array([row[name] for row in own], dtype=np.float64)
+                    for name in (*kind.axes, *numbers)
+                },
                 np.array([row["median_ms"] for row in own]),
             ),
         )

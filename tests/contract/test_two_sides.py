@@ -181,4 +181,7 @@ def test_the_largest_shape_of_the_simulator_is_within_the_profilers_limits(name:
     config = _config(name).model_copy(update=bounds)
     corners = itertools.product(*((axis[0], axis[-1]) for axis in kind.sweep_grid(config)))
     for coords in corners:
+        # A corner of the cross product may be no launch at all: a prefix without a chunk.
+        if kind.kind == "attention_mixed" and not kind.feasible(config, coords):
+            continue
         measured.args(**kind.payload(config, coords))
