@@ -106,7 +106,8 @@ def write_pages(root: Path, areas: Iterable[Area], known: Iterable[str]) -> list
     }
     stay = {name: area for name, area in before.items() if name in set(known)}
     figures = AccuracyFigures(areas=dict(sorted((stay | new).items())))
-    text = json.dumps(figures.model_dump(mode="json"), indent=1, sort_keys=True) + "\n"
+    # Unsorted: figures stay in the order of their claim, and what is read again gives the same page.
+    text = json.dumps(figures.model_dump(mode="json"), indent=1) + "\n"
     files = {ACCURACY: text, **accuracy_files(root, figures)}
     stale = [path for path, new_text in files.items() if _text(root / path) != new_text]
     for path in stale:
