@@ -156,7 +156,8 @@ def _kernels_only(replay: Replay, source: TimingSource) -> Claim:
         "Each replica's experts are priced for its own tokens, and the replicas do not wait for each other: the engine "
         "gives every expert the tokens of both, step by step. That is the largest part of what is missing."
         if replay is EXPERTS
-        else "Nothing of the host is known: no sampler beyond its rows, no gap between kernels."
+        else "Nothing of the host is known: no sampler beyond its rows, no gap between kernels. No constant was fitted "
+        "on the run, but the rules of mixed launches and of planning ahead were worked out with its log in view."
     )
     return _claim(
         replay,
@@ -185,7 +186,8 @@ def _with_host(replay: Replay, source: TimingSource) -> Claim:
         split=f"the layer profile, and TPOT of the first {first} requests (a host time of {host.eager_ms:.2f} ms an "
         f"iteration); the {len(requests) - first} others asked",
         judged=f"{replay.key} from request {first}",
-        note="The requests that are judged ran beside those that were fitted, on the same engine.",
+        note="The requests that are judged ran beside those that were fitted, on the same engine; the rules of mixed "
+        "launches and of planning ahead were worked out with the whole log in view.",
         points=len(requests) - first,
     )
 

@@ -49,6 +49,9 @@ def every_path() -> dict[str, World]:
             PoolSettings(worker, replicas=2, router="least_kv"),
         )
         worlds[f"{policy} {shape} split"] = _world(number, split, attention)
+    for number, shape in enumerate(("plain", "prefixes")):
+        worker = WorkerSettings(**{**vars(TIGHT), "async_scheduling": True, **SHAPES[shape]})
+        worlds[f"vllm {shape} ahead"] = _world(number, (PoolSettings(worker, replicas=2),), (EACH, LINEAR))
     return worlds
 
 

@@ -34,6 +34,19 @@ def test_a_prompt_is_cut_to_the_budget_and_decodes_go_first() -> None:
     )
 
 
+def test_a_scheduler_that_plans_ahead_takes_a_new_request_one_iteration_later() -> None:
+    """Defect: asynchronous scheduling changes nothing, or it computes tokens of a request that is done."""
+    asked = (Asked(0.0, 3, 3), Asked(0.5, 6, 1))
+    result = happened(one_worker(asked, token_budget=4, max_model_len=64, async_scheduling=True))
+    assert result.iterations == (
+        Iteration(0.0, 1.625, 0, ((0, 3),)),
+        Iteration(1.625, 3.0, 0, ((0, 1),)),
+        Iteration(3.0, 4.75, 0, ((0, 1), (1, 3))),
+        Iteration(4.75, 6.375, 0, ((1, 3),)),
+    )
+    assert result.sim.requests.times_ms[:, END_MS].tolist() == [4.75, 6.375]
+
+
 def test_a_request_that_arrives_as_an_iteration_begins_is_in_it() -> None:
     """Defect: at one moment iterations begin before arrivals are seen."""
     first = happened(one_worker((Asked(0.0, 3, 2),), max_model_len=64)).iterations[0]
