@@ -31,14 +31,14 @@ DATA = st.dictionaries(NAMES, VALUES | LONG, max_size=6)
 
 
 @given(DATA)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_it_fits(data: dict[str, Any]) -> None:
     shorter, _ = fit(data, 4000)
     assert size_of(shorter) <= 4000
 
 
 @given(DATA)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_no_field_is_lost_and_every_missing_item_is_counted(data: dict[str, Any]) -> None:
     """A schema that requires a field still holds; a list that looks whole is whole."""
     shorter, omitted = fit(data, 4000)

@@ -31,6 +31,8 @@ def h100(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Impo
         yield store, report
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_every_row_of_the_wheel_is_accounted_for(h100: tuple[Store, ImportReport]) -> None:
     """Defect: rows lost between the file and the store without a reason."""
     store, report = h100
@@ -111,6 +113,8 @@ def test_values_read_by_hand_are_in_the_store(
     assert row["median_ms"] == time_ms
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_a_second_import_of_the_wheel_changes_nothing(h100: tuple[Store, ImportReport]) -> None:
     """Defect: floating-point or NULL columns that differ on the way back, so that each import rewrites rows."""
     tables = ("custom_allreduce", "nccl")
