@@ -25,6 +25,17 @@ def json_flag(command: F) -> F:
     )(command)
 
 
+def threads_of_both(command: F) -> F:
+    """The `--threads` option of commands that measure kernels and a model on this CPU."""
+    return click.option(
+        "--threads",
+        type=click.IntRange(1),
+        default=1,
+        show_default=True,
+        help="CPU threads of kernels and model; one is the least disturbed by other work.",
+    )(command)
+
+
 def always_json(ctx: click.Context) -> None:
     """For commands that speak nothing else."""
     ctx.meta[_WANTS_JSON] = True

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from benchmarks.accuracy.contract import Claim, Scope, ValidatedRecord
 from benchmarks.h100_rows import Absent
 from profiling.importers.llmservingsim.run import run_import
@@ -24,8 +22,8 @@ from profiling.store import Store
 from server.serving.run import models_of
 from servingsim.sim.serving.deployment import Deployment, Host, Pool, Scheduler
 from servingsim.sim.serving.simulate import simulate
-from servingsim.sim.truth.requests import read_requests
-from servingsim.sim.truth.requests_compare import RequestTimes, compare_requests
+from servingsim.sim.truth.requests import RequestTimes, read_requests
+from servingsim.sim.truth.requests_compare import compare_requests
 from servingsim.workers.state import ARRIVAL_MS, END_MS, FIRST_TOKEN_MS, SCHEDULED_MS
 
 if TYPE_CHECKING:
@@ -108,7 +106,7 @@ def claims() -> list[Claim]:
     with tempfile.TemporaryDirectory() as place, Store.open(Path(place) / "rows.db", create=True) as store:
         configs = [str(path) for path in CONFIGS.values()]
         for profile in sorted({each.profile for each in (PRO, ADA, EXPERTS)}):
-            run_import(store, str(RUNS.parent / "llmservingsim" / "profiler_perf" / profile), configs)
+            run_import(store, str(RUNS / "profiler_perf" / profile), configs)
         source = StoreSource(store)
         found = [_kernels_only(each, source) for each in (PRO, ADA, EXPERTS)]
         return [*found, _with_host(PRO, source)]
@@ -138,19 +136,17 @@ def replayed(replay: Replay, requests: MeasuredRequests, source: TimingSource, h
     simulated = simulate(deployment, requests.workload(), models_of(deployment), source)
     times_ms = simulated.sim.requests.times_ms
     return RequestTimes(
+        requests.output,
         times_ms[:, ARRIVAL_MS],
         times_ms[:, SCHEDULED_MS],
         times_ms[:, FIRST_TOKEN_MS],
         times_ms[:, END_MS],
-        requests.output.astype(np.float64),
     )
 
 
 def _kernels_only(replay: Replay, source: TimingSource) -> Claim:
     requests = _requests(replay)
-    errors = compare_requests(
-        replayed(replay, requests, source, NOT_MODELLED), RequestTimes.measured(requests)
-    )
+    errors = compare_requests(replayed(replay, requests, source, NOT_MODELLED), requests)
     shown = "judged" if replay is not ADA else "told, not judged: its rule for decodes alone was chosen here"
     note = f"{shown}. " + (
         "Each replica's experts are priced for its own tokens, and the replicas do not wait for each other: the engine "
@@ -174,10 +170,9 @@ def _kernels_only(replay: Replay, source: TimingSource) -> Claim:
 def _with_host(replay: Replay, source: TimingSource) -> Claim:
     requests = _requests(replay)
     first = round(len(requests) * FITTED_PART)
-    measured = RequestTimes.measured(requests)
     host = _host_of(replay, requests, source, first)
     rest = slice(first, None)
-    errors = compare_requests(_part(replayed(replay, requests, source, host), rest), _part(measured, rest))
+    errors = compare_requests(replayed(replay, requests, source, host).part(rest), requests.part(rest))
     return _claim(
         replay,
         "host_of_first_requests",
@@ -186,6 +181,7 @@ def _with_host(replay: Replay, source: TimingSource) -> Claim:
         split=f"the layer profile, and TPOT of the first {first} requests (a host time of {host.eager_ms:.2f} ms an "
         f"iteration); the {len(requests) - first} others asked",
         judged=f"{replay.key} from request {first}",
+        fitted=(f"{replay.key} before request {first}",),
         note="The requests that are judged ran beside those that were fitted, on the same engine; the rules of mixed "
         "launches and of planning ahead were worked out with the whole log in view.",
         points=len(requests) - first,
@@ -194,27 +190,17 @@ def _with_host(replay: Replay, source: TimingSource) -> Claim:
 
 def _host_of(replay: Replay, requests: MeasuredRequests, source: TimingSource, first: int) -> Host:
     """One time an iteration, so that the first requests' mean TPOT is the measured one; bisected."""
-    truth = float(_part(RequestTimes.measured(requests), slice(0, first)).of("tpot").mean())
+    truth = float(requests.part(slice(0, first)).of("tpot").mean())
     low_ms, high_ms = 0.0, MOST_HOST_MS
     for _step in range(HOST_STEPS):
         middle_ms = (low_ms + high_ms) / 2
-        ours = _part(replayed(replay, requests, source, _host(middle_ms)), slice(0, first)).of("tpot").mean()
+        ours = replayed(replay, requests, source, _host(middle_ms)).part(slice(0, first)).of("tpot").mean()
         low_ms, high_ms = (middle_ms, high_ms) if ours < truth else (low_ms, middle_ms)
     return _host((low_ms + high_ms) / 2)
 
 
 def _host(time_ms: float) -> Host:
     return Host(graph_ms=time_ms, eager_ms=time_ms, source="TPOT of the run's first requests")
-
-
-def _part(times: RequestTimes, part: slice) -> RequestTimes:
-    return RequestTimes(
-        times.arrival_ms[part],
-        times.scheduled_ms[part],
-        times.first_token_ms[part],
-        times.end_ms[part],
-        times.output[part],
-    )
 
 
 def _requests(replay: Replay) -> MeasuredRequests:
@@ -229,6 +215,7 @@ def _claim(
     says: str,
     split: str,
     judged: str,
+    fitted: tuple[str, ...] = (),
     note: str,
     points: int,
 ) -> Claim:
@@ -272,10 +259,7 @@ def _claim(
         targets={f"{prefix}_{name}_percent": most for name, most in replay.targets.items()},
         anchor=replay.theirs,
         command=COMMAND,
-        fitted_on=frozenset(
-            {f"llmservingsim/profiler_perf/{replay.profile}", ADA.key}
-            | ({f"{replay.key} before request {judged.rsplit(' ', 1)[-1]}"} if "request" in judged else set())
-        ),
+        fitted_on=frozenset({f"llmservingsim/profiler_perf/{replay.profile}", ADA.key, *fitted}),
         judged_on=frozenset({judged}),
         note=note,
         records=records,

@@ -24,3 +24,8 @@ def one_dtype_refusal(num_heads: int, num_kv_heads: int, dtype: str, kv_dtype: s
     if dtype != kv_dtype:
         return f"queries of {dtype} over a cache of {kv_dtype}: scaled_dot_product_attention takes one dtype"
     return refusal(num_heads, num_kv_heads)
+
+
+def supports_one_dtype(*, num_heads: int, num_kv_heads: int, dtype: str, kv_dtype: str, **_sizes: int) -> str:
+    """`Backend.supports` of such callables: whole groups of heads, one dtype."""
+    return one_dtype_refusal(num_heads, num_kv_heads, dtype, kv_dtype)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+BATCHES = 8
+"""To rotate through even where the weights fit the memory once only: each hits other experts."""
 KNOWN = "balanced, uniform, power_law_<exponent>, active_<experts>"
 POWER_LAW = re.compile(r"power_law_(\d+(?:\.\d+)?)")
 

@@ -5,20 +5,15 @@ Without a mask it names grouped heads; with one (a prompt after cached tokens) i
 
 from __future__ import annotations
 
-import importlib
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from profiling.backends import attention_shapes as shapes
 from profiling.backends import causal_mask, rotation
-from servingsim.errors import ServingSimError
+from profiling.backends.transformers_function import function_of
 from servingsim.timing.work.amount import dtype_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from profiling.backends.tensors import Tensors
     from profiling.contract import Dtype, Launch, Setting
 
@@ -53,30 +48,9 @@ def launch(  # noqa: PLR0913 - the args of both kinds
     cached = (tensors.copies(count, batch_size, num_kv_heads, keys, head_dim) for _ in range(2))
     module = SimpleNamespace(num_key_value_groups=groups, is_causal=True)
     attend = partial(
-        function(),
+        function_of(MODULE, FUNCTION),
         attention_mask=causal_mask.seen(tensors, q_len, keys, window_size) if masked else None,
         scaling=head_dim**-0.5,
     )
     operands = zip(queries, *cached, strict=True)
     return tensors.launch(partial(attend, module, q.transpose(1, 2), k, v) for q, k, v in operands)
-
-
-def supports(*, num_heads: int, num_kv_heads: int, dtype: str, kv_dtype: str, **_sizes: int) -> str:
-    """Whole groups of heads, one dtype."""
-    return shapes.one_dtype_refusal(num_heads, num_kv_heads, dtype, kv_dtype)
-
-
-def function() -> Callable[..., Any]:
-    """The function.
-
-    Raises:
-        ServingSimError: E_TOOLCHAIN, where the installed version has none.
-    """
-    found: Callable[..., Any] | None = getattr(importlib.import_module(MODULE), FUNCTION, None)
-    if found is None:
-        raise ServingSimError(
-            f"the installed Transformers has no {FUNCTION} in {MODULE}",
-            code="E_TOOLCHAIN",
-            hint="install Transformers 5, or use the backend torch",
-        )
-    return found

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from functools import partial
 from typing import TYPE_CHECKING
 
-from servingsim.errors import ServingSimError
+from profiling.backends.transformers_function import function_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,14 +22,7 @@ def function(name: str) -> Callable[..., Any]:
     Raises:
         ServingSimError: E_TOOLCHAIN, where the installed version has none.
     """
-    found: Callable[..., Any] | None = getattr(importlib.import_module(MODELS), name, None)
-    if found is None:
-        raise ServingSimError(
-            f"the installed Transformers has no {name} in {MODELS}",
-            code="E_TOOLCHAIN",
-            hint="install Transformers 5, or use the backend torch",
-        )
-    return found
+    return function_of(MODELS, name)
 
 
 def call(run: Callable[..., Any], operands: Operands) -> Callable[[], Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from profiling.console import emit, say
-from server.console import json_flag
+from server.console import json_flag, threads_of_both
 from server.demo.run import run_demo
 from server.demo.view import show
 
@@ -21,13 +21,7 @@ from server.demo.view import show
     show_default=True,
     help="Everything that is measured is kept here; a second run reuses it.",
 )
-@click.option(
-    "--threads",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="CPU threads of kernels and model; one is the least disturbed by other work.",
-)
+@threads_of_both
 @json_flag
 def demo(model: str, out: Path, threads: int, *, as_json: bool) -> None:
     """Measure, predict and compare a small model on this CPU, then predict Llama-3.1-8B on H100.

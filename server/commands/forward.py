@@ -11,7 +11,7 @@ from profiling.console import emit, say
 from profiling.device import local_devices
 from profiling.forward_case import ForwardCase
 from server.batch_text import read_batch
-from server.console import json_flag
+from server.console import json_flag, threads_of_both
 from server.forward.run import LEAST_ROUNDS, compare
 from server.forward.trial import Trial
 from server.forward.view import show
@@ -45,13 +45,7 @@ step of its own.
     show_default=True,
     help="How often kernels and steps are measured in turn.",
 )
-@click.option(
-    "--threads",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="CPU threads of kernels and model; one is the least disturbed by other work.",
-)
+@threads_of_both
 @json_flag
 def forward(
     config: Path,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from servingsim.errors import ServingSimError
 from servingsim.sim.truth.requests import read_requests
-from servingsim.sim.truth.requests_compare import RequestTimes, compare_requests
+from servingsim.sim.truth.requests_compare import compare_requests
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,12 +37,11 @@ def test_times_count_from_the_first_arrival_whatever_the_order_of_the_lines(tmp_
     """Defect: a log by completion gives negative arrivals, or TPOT over all tokens in place of all but the first."""
     later = ONE | {name: ONE[name] + 2.0 for name in ONE if name.endswith("_ts")}
     requests = read_requests(written(tmp_path, later, ONE), "run")
-    times = RequestTimes.measured(requests)
 
     assert requests.arrival_ms.tolist() == [0.0, 2000.0]
-    assert times.of("ttft").tolist() == [1000.0, 1000.0]
-    assert times.of("tpot").tolist() == [500.0, 500.0]
-    assert times.of("latency").tolist() == [3000.0, 3000.0]
+    assert requests.of("ttft").tolist() == [1000.0, 1000.0]
+    assert requests.of("tpot").tolist() == [500.0, 500.0]
+    assert requests.of("latency").tolist() == [3000.0, 3000.0]
     assert requests.workload().prompt.tolist() == [10, 10]
 
 
@@ -66,14 +66,8 @@ def test_a_line_that_no_run_can_have_is_refused_with_its_place(
 def test_a_run_beside_itself_is_right_and_beside_a_slower_one_is_off_by_as_much(tmp_path: Path) -> None:
     """Defect: percent of the wrong one of two, or a metric that looks at other times."""
     lines = [ONE | {name: ONE[name] + at for name in ONE if name.endswith("_ts")} for at in range(8)]
-    measured = RequestTimes.measured(read_requests(written(tmp_path, *lines), "run"))
-    slower = RequestTimes(
-        measured.arrival_ms,
-        measured.scheduled_ms,
-        measured.first_token_ms + 100.0,
-        measured.end_ms + 300.0,
-        measured.output,
-    )
+    measured = read_requests(written(tmp_path, *lines), "run")
+    slower = replace(measured, first_token_ms=measured.first_token_ms + 100.0, end_ms=measured.end_ms + 300.0)
     same, off = compare_requests(measured, measured), compare_requests(slower, measured)
 
     assert set(same.percent.values()) == {0.0}

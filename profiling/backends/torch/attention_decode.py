@@ -48,11 +48,6 @@ def prepare(
     return tensors.launch(partial(attend, q.transpose(1, 2), k, v) for q, k, v in operands)
 
 
-def supports(*, num_heads: int, num_kv_heads: int, dtype: str, kv_dtype: str, **_sizes: int) -> str:
-    """Whole groups of heads, one dtype."""
-    return shapes.one_dtype_refusal(num_heads, num_kv_heads, dtype, kv_dtype)
-
-
 BACKEND = Backend(
     name="torch",
     kind="attention_decode",
@@ -61,5 +56,5 @@ BACKEND = Backend(
     kv_dtypes=("fp32", "bf16", "fp16"),
     prepare=prepare,
     requires=("torch",),
-    supports=supports,
+    supports=shapes.supports_one_dtype,
 )

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from profiling.backends.routing import Routing
     from profiling.contract import Dtype, Launch, Setting
 
-ROUTINGS = 8
-"""Batches to rotate through even where the weights fit the memory once only: each hits other experts."""
-
 
 def prepare(  # noqa: PLR0913 - the args of the kind
     setting: Setting,
@@ -61,7 +58,7 @@ def prepare(  # noqa: PLR0913 - the args of the kind
         batch = routing.route(num_tokens, topk, num_experts, moe_ep_size, distribution, seed=index)
         return partial(run, tokens[copy], gate_up[copy], down[copy], *_assignments(tensors, batch))
 
-    return tensors.launch(call(index) for index in range(max(count, ROUTINGS)))
+    return tensors.launch(call(index) for index in range(max(count, routing.BATCHES)))
 
 
 def experts(

@@ -50,5 +50,5 @@ BACKEND = Backend(
     kv_dtypes=("fp32", "bf16", "fp16"),
     prepare=prepare,
     requires=("torch", "transformers"),
-    supports=transformers_attention.supports,
+    supports=shapes.supports_one_dtype,
 )

@@ -6,15 +6,14 @@ a CPU the grouped product is torch's own, one product for each expert that is hi
 
 from __future__ import annotations
 
-import importlib
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from profiling.backends import rotation, routing
 from profiling.backends.tensors import Tensors
+from profiling.backends.transformers_function import function_of
 from profiling.contract import Backend
-from servingsim.errors import ServingSimError
 from servingsim.timing.work.amount import dtype_bytes
 
 if TYPE_CHECKING:
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
 MODULE = "transformers.integrations.moe"
 FUNCTION = "grouped_mm_experts_forward"
-ROUTINGS = 8
-"""Batches to rotate through even where the weights fit the memory once only: each hits other experts."""
 
 
 def prepare(  # noqa: PLR0913 - the args of the kind
@@ -52,7 +49,7 @@ def prepare(  # noqa: PLR0913 - the args of the kind
         operand_bytes=(3 * num_experts * inter_size + num_tokens) * hidden_size * width,
         result_bytes=num_tokens * topk * (3 * hidden_size + 3 * inter_size) * width,
     )
-    tensors, run = Tensors.on(setting, dtype), _function()
+    tensors, run = Tensors.on(setting, dtype), function_of(MODULE, FUNCTION)
     tokens = tensors.copies(count, num_tokens, hidden_size)
     layers = [
         _experts(tensors, gate_up, down)
@@ -70,7 +67,7 @@ def prepare(  # noqa: PLR0913 - the args of the kind
             weights = tensors.torch.rand(num_tokens, topk, device=tensors.device).to(tensors.dtype)
         return partial(run, layers[index % count], tokens[index % count], chosen, weights)
 
-    return tensors.launch(call(index) for index in range(max(count, ROUTINGS)))
+    return tensors.launch(call(index) for index in range(max(count, routing.BATCHES)))
 
 
 def supports(*, moe_tp_size: int, moe_ep_size: int, distribution: str, **_sizes: int | str) -> str:
@@ -78,17 +75,6 @@ def supports(*, moe_tp_size: int, moe_ep_size: int, distribution: str, **_sizes:
     if moe_tp_size > 1 or moe_ep_size > 1:
         return f"the backend has all experts on one rank, asked for tp {moe_tp_size} and ep {moe_ep_size}"
     return routing.refusal(distribution)
-
-
-def _function() -> Callable[..., Any]:
-    found: Callable[..., Any] | None = getattr(importlib.import_module(MODULE), FUNCTION, None)
-    if found is None:
-        raise ServingSimError(
-            f"the installed Transformers has no {FUNCTION} in {MODULE}",
-            code="E_TOOLCHAIN",
-            hint="install Transformers 5, or use the backend torch",
-        )
-    return found
 
 
 def _experts(tensors: Tensors, gate_up: Tensor, down: Tensor) -> SimpleNamespace:

@@ -18,11 +18,6 @@ def prepare(setting: Setting, *, kv_dtype: Dtype, dtype: Dtype, **sizes: int) ->
     return attention(setting, q_len=1, dtype=dtype, **sizes)
 
 
-def supports(*, num_heads: int, num_kv_heads: int, dtype: str, kv_dtype: str, **_sizes: int) -> str:
-    """Whole groups of heads, one dtype."""
-    return shapes.one_dtype_refusal(num_heads, num_kv_heads, dtype, kv_dtype)
-
-
 BACKEND = Backend(
     name="vllm_cpu",
     kind="attention_decode",
@@ -31,5 +26,5 @@ BACKEND = Backend(
     kv_dtypes=("bf16", "fp16", "fp32"),
     prepare=prepare,
     requires=("torch", "vllm"),
-    supports=supports,
+    supports=shapes.supports_one_dtype,
 )

@@ -20,11 +20,6 @@ def prepare(
     return attention(setting, q_len=q_len, kv_len=prefix_len + q_len, dtype=dtype, **sizes)
 
 
-def supports(*, num_heads: int, num_kv_heads: int, dtype: str, kv_dtype: str, **_sizes: int) -> str:
-    """Whole groups of heads, one dtype."""
-    return shapes.one_dtype_refusal(num_heads, num_kv_heads, dtype, kv_dtype)
-
-
 BACKEND = Backend(
     name="vllm_cpu",
     kind="attention_prefill",
@@ -33,5 +28,5 @@ BACKEND = Backend(
     kv_dtypes=("bf16", "fp16", "fp32"),
     prepare=prepare,
     requires=("torch", "vllm"),
-    supports=supports,
+    supports=shapes.supports_one_dtype,
 )

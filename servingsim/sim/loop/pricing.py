@@ -90,16 +90,8 @@ def kernels_ms(
     count: int,
 ) -> tuple[float, int]:
     """Kernel time of the iteration in `plan[:count]`, ms, and its prefill requests; counted in `visits` and `sums`."""
-    tokens, sampled, prefills, decode_tokens, decode_keys, keys_of_all, longest, pairs = (
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0.0,
-    )
+    tokens, sampled, prefills, keys_of_all, pairs = 0, 0, 0, 0, 0.0
+    decode_tokens, decode_keys, longest = 0, 0, 0
     for index in range(count):
         request, new = plan[index, 0], int(plan[index, 1])
         tokens += new

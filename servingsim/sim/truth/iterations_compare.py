@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from servingsim.timing.fidelity.figures import figures_of, signed_percent
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -47,15 +49,16 @@ def step_errors(
         measured_ms: Beside it.
         at: Position of each in its run, where they are a part of it.
     """
-    if not len(measured_ms):
+    error = signed_percent(predicted_ms, measured_ms)
+    found = figures_of(error)
+    if found is None:
         return None
-    error = (predicted_ms / measured_ms - 1) * 100
     worst = int(np.argmax(np.abs(error)))
     return StepErrors(
-        iterations=len(error),
-        mape_percent=float(np.mean(np.abs(error))),
-        p50_percent=float(np.median(np.abs(error))),
-        p95_percent=float(np.quantile(np.abs(error), 0.95)),
+        iterations=found.points,
+        mape_percent=found.mape_percent,
+        p50_percent=found.p50_percent,
+        p95_percent=found.p95_percent,
         worst_percent=float(error[worst]),
         worst_at=int(at[worst]) if len(at) else worst,
         total_percent=float(predicted_ms.sum() / measured_ms.sum() - 1) * 100,

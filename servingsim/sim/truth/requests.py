@@ -26,15 +26,14 @@ if TYPE_CHECKING:
 
 TIMES = ("queued_ts", "scheduled_ts", "first_token_ts", "last_token_ts")
 SIZES = ("input_toks", "output_toks")
+METRICS = ("ttft", "tpot", "latency")
 
 
 @dataclass(frozen=True)
-class MeasuredRequests:
-    """Requests in the order of their arrival, times from the first arrival, [requests].
+class RequestTimes:
+    """Times of requests, measured or simulated, milliseconds, [requests].
 
     Attributes:
-        name: Of the run.
-        prompt: Prompt tokens.
         output: Output tokens.
         arrival_ms: When the engine had it in its queue.
         scheduled_ms: When its first iteration began.
@@ -42,8 +41,6 @@ class MeasuredRequests:
         end_ms: When its last token was there.
     """
 
-    name: str
-    prompt: IntArray
     output: IntArray
     arrival_ms: FloatArray
     scheduled_ms: FloatArray
@@ -51,7 +48,48 @@ class MeasuredRequests:
     end_ms: FloatArray
 
     def __len__(self) -> int:
-        return len(self.prompt)
+        return len(self.output)
+
+    def of(self, metric: str) -> FloatArray:
+        """One of `METRICS`, ms; TPOT only of requests with two tokens or more."""
+        if metric == "ttft":
+            return self.first_token_ms - self.arrival_ms
+        if metric == "latency":
+            return self.end_ms - self.arrival_ms
+        several = self.output > 1
+        tpot_ms: FloatArray = (self.end_ms - self.first_token_ms)[several] / (self.output[several] - 1)
+        return tpot_ms
+
+    def running(self, at_ms: FloatArray) -> FloatArray:
+        """Requests between their first iteration and their last token, at times [N]."""
+        return _between(self.scheduled_ms, self.end_ms, at_ms)
+
+    def waiting(self, at_ms: FloatArray) -> FloatArray:
+        """Requests that have come and not run yet, at times [N]."""
+        return _between(self.arrival_ms, self.scheduled_ms, at_ms)
+
+    def part(self, which: slice) -> RequestTimes:
+        """Some of the requests."""
+        return RequestTimes(
+            self.output[which],
+            self.arrival_ms[which],
+            self.scheduled_ms[which],
+            self.first_token_ms[which],
+            self.end_ms[which],
+        )
+
+
+@dataclass(frozen=True)
+class MeasuredRequests(RequestTimes):
+    """Requests of a run in the order of their arrival, times from the first one.
+
+    Attributes:
+        prompt: Prompt tokens.
+        name: Of the run.
+    """
+
+    prompt: IntArray
+    name: str
 
     def workload(self) -> Workload:
         """The same requests at the same times, to be simulated."""
@@ -83,7 +121,15 @@ def read_requests(path: Path, name: str) -> MeasuredRequests:
     table = np.array(sorted(rows, key=lambda row: row[len(SIZES)]))
     times_ms = (table[:, len(SIZES) :] - table[0, len(SIZES)]) * 1e3
     prompt, output = table[:, : len(SIZES)].astype(np.int64).T
-    return MeasuredRequests(name, prompt, output, *times_ms.T)
+    arrival_ms, scheduled_ms, first_token_ms, end_ms = times_ms.T
+    return MeasuredRequests(output, arrival_ms, scheduled_ms, first_token_ms, end_ms, prompt, name)
+
+
+def _between(begin_ms: FloatArray, end_ms: FloatArray, at_ms: FloatArray) -> FloatArray:
+    begun = np.searchsorted(np.sort(begin_ms), at_ms, side="right")
+    ended = np.searchsorted(np.sort(end_ms), at_ms, side="right")
+    between: FloatArray = (begun - ended).astype(np.float64)
+    return between
 
 
 def _size(path: Path, where: str, request: dict[str, Any], field: str) -> int:

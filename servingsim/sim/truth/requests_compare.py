@@ -7,55 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from servingsim.sim.truth.requests import METRICS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from servingsim.sim.truth.requests import MeasuredRequests
-    from servingsim.timing.source import FloatArray
+    from servingsim.sim.truth.requests import RequestTimes
 
-METRICS = ("ttft", "tpot", "latency")
 QUANTILES = {"median": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 CURVE_STEPS = 1000
-
-
-@dataclass(frozen=True)
-class RequestTimes:
-    """Times of the same requests, measured or simulated, milliseconds, [requests]."""
-
-    arrival_ms: FloatArray
-    scheduled_ms: FloatArray
-    first_token_ms: FloatArray
-    end_ms: FloatArray
-    output: FloatArray
-
-    @classmethod
-    def measured(cls, requests: MeasuredRequests) -> RequestTimes:
-        """As the engine logged them."""
-        return cls(
-            requests.arrival_ms,
-            requests.scheduled_ms,
-            requests.first_token_ms,
-            requests.end_ms,
-            requests.output.astype(np.float64),
-        )
-
-    def of(self, metric: str) -> FloatArray:
-        """One metric, ms; TPOT only of requests with two tokens or more."""
-        if metric == "ttft":
-            return self.first_token_ms - self.arrival_ms
-        if metric == "latency":
-            return self.end_ms - self.arrival_ms
-        several = self.output > 1
-        tpot_ms: FloatArray = (self.end_ms - self.first_token_ms)[several] / (self.output[several] - 1)
-        return tpot_ms
-
-    def running(self, at_ms: FloatArray) -> FloatArray:
-        """Requests between their first iteration and their last token, at times [N]."""
-        return _between(self.scheduled_ms, self.end_ms, at_ms)
-
-    def waiting(self, at_ms: FloatArray) -> FloatArray:
-        """Requests that have come and not run yet, at times [N]."""
-        return _between(self.arrival_ms, self.scheduled_ms, at_ms)
 
 
 @dataclass(frozen=True)
@@ -97,10 +57,3 @@ def compare_requests(predicted: RequestTimes, measured: RequestTimes) -> Request
 
 def _off(value: float, truth: float) -> float:
     return (value / truth - 1) * 100
-
-
-def _between(begin_ms: FloatArray, end_ms: FloatArray, at_ms: FloatArray) -> FloatArray:
-    begun = np.searchsorted(np.sort(begin_ms), at_ms, side="right")
-    ended = np.searchsorted(np.sort(end_ms), at_ms, side="right")
-    between: FloatArray = (begun - ended).astype(np.float64)
-    return between

@@ -38,7 +38,11 @@ class Calibration(Part):
 
 def error_figures(predicted_ms: FloatArray, measured_ms: FloatArray) -> ErrorFigures | None:
     """Compare; None where nothing was asked. Points without a prediction (NaN) are left out."""
-    percent = signed_percent(predicted_ms, measured_ms)
+    return figures_of(signed_percent(predicted_ms, measured_ms))
+
+
+def figures_of(percent: FloatArray) -> ErrorFigures | None:
+    """Figures of signed errors in percent; None where there is none. Those that are NaN are left out."""
     percent = percent[np.isfinite(percent)]
     if not len(percent):
         return None
