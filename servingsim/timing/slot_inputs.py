@@ -73,6 +73,16 @@ def total_tokens(rows: BatchRows, width: float, coords: FloatArray, weights: Flo
     return 1
 
 
+def pooled_tokens(rows: BatchRows, width: float, coords: FloatArray, weights: FloatArray) -> int:
+    """New tokens times `width` of replicas whose experts lie together, each with a batch like this one.
+
+    A serving loop knows the batches of all and asks with the tokens of a mean one.
+    """
+    coords[0, 0] = (rows.q_len.sum() + len(rows.kv_len)) * width
+    weights[0] = 1.0
+    return 1
+
+
 def sampled_positions(rows: BatchRows, width: float, coords: FloatArray, weights: FloatArray) -> int:
     """Positions whose next token is sampled, times `width`: every decode request and final prefill chunks."""
     positions = rows.samples.sum() + len(rows.kv_len)
@@ -202,6 +212,7 @@ def mixed_requests(rows: BatchRows, _width: float, coords: FloatArray, weights: 
 
 COUNT = ("count",)
 TOTAL_TOKENS = SlotInput("total_tokens", COUNT, "one", total_tokens)
+POOLED_TOKENS = SlotInput("pooled_tokens", COUNT, "one", pooled_tokens)
 SAMPLED_POSITIONS = SlotInput("sampled_positions", COUNT, "one", sampled_positions)
 CONTEXT_TOKENS = SlotInput("context_tokens", COUNT, "one", context_tokens)
 PREFILL_REQUESTS = SlotInput(
@@ -229,6 +240,7 @@ SLOT_INPUTS = (
     DECODE_REQUESTS,
     DECODE_QUERIES,
     MIXED_REQUESTS,
+    POOLED_TOKENS,
 )
 """The closed set; a member's index is its code in compiled loops."""
 

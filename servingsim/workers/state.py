@@ -43,14 +43,15 @@ LONG_PREFILL, MAX_MODEL_LEN, DRAFT_TOKENS, ROLE, POOL, STAGES, RESERVE_PROMPT, M
     range(8, 17)
 )
 NUM_RUNNING, FREE_BLOCKS, NUM_WAITING, FREE_HEAD, FREE_TAIL, OUTSTANDING, RATIO_PPM = range(17, 24)
-READY, FREE_SLOTS, CHANGED, AHEAD, SEEN, LEAVING, ENDED = range(24, 31)
-WORKER_COLUMNS = 31
+READY, FREE_SLOTS, CHANGED, AHEAD, SEEN, LEAVING, ENDED, PEERS = range(24, 32)
+WORKER_COLUMNS = 32
 """`KEY_BLOCKS`: KV blocks that one prefix key stands for; `FREE_BLOCKS` counts blocks that no request holds, cached
 ones among them; `FREE_HEAD`, `FREE_TAIL`: ends of their list, in the order in which they are taken; `OUTSTANDING`:
 requests here that are not done; `RATIO_PPM`: SGLang's new-token ratio, parts a million; `READY`: something happened
 here at this time; `FREE_SLOTS`: free places in the block table; `CHANGED`: since its last plan a request came, or
 blocks were freed, so that the next one may be another; `AHEAD`: plans one iteration ahead, knows the requests below
-`SEEN` and still holds `LEAVING` that are done; `ENDED`: an iteration ended at this time."""
+`SEEN` and still holds `LEAVING` that are done; `ENDED`: an iteration ended at this time; `PEERS`: workers from this
+one on that begin and end their iterations together, 1 for one alone, 0 for those behind the first."""
 
 # Roles of a worker.
 UNIFIED, PREFILL_ONLY, DECODE_ONLY = range(3)

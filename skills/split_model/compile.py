@@ -16,6 +16,7 @@ from servingsim.timing.slot_inputs import (
     DECODE_QUERIES,
     DECODE_REQUESTS,
     DECODE_TOKENS,
+    POOLED_TOKENS,
     PREFILL_CONTEXT,
     PREFILL_LENGTHS,
     PREFILL_REQUESTS,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 COUNTS = {
     "tokens": TOTAL_TOKENS,
+    "pooled": POOLED_TOKENS,
     "sampled": SAMPLED_POSITIONS,
     "context": CONTEXT_TOKENS,
     "prefill_tokens": PREFILL_TOKENS,

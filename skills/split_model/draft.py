@@ -23,10 +23,11 @@ HEAVY: tuple[Family, ...] = ("gemm", "attention", "moe", "scan", "routing")
 """Bound by more than their bytes per token, so never a placeholder and never an epilogue."""
 
 Counted = Literal[
-    "tokens", "sampled", "context", "prefill", "decode", "prefill_tokens", "decode_tokens", "prefill_context"
-]
+    "tokens", "sampled", "context", "prefill", "decode", "prefill_tokens", "decode_tokens", "prefill_context",
+    "pooled",
+]  # fmt: skip
 """What a launch grows with: new tokens, sampled positions, keys after the step, requests of one phase; new tokens of
-one phase only, or all keys of the prefill requests."""
+one phase only, or all keys of the prefill requests; new tokens of all replicas whose experts lie together."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,12 @@ class Draft:
         only, _, grows = self.counted.rpartition("_")
         if only and only != phase.phase:
             return 0.0
-        per_request = {"tokens": phase.q_len, "sampled": 1, "context": phase.q_len + phase.context}
+        per_request = {
+            "tokens": phase.q_len,
+            "pooled": phase.q_len,
+            "sampled": 1,
+            "context": phase.q_len + phase.context,
+        }
         return phase.batch * per_request[grows] * self.width
 
 

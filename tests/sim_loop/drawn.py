@@ -71,9 +71,11 @@ def workers(
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
     """One pool of replicas, or a prefill pool and a decode pool; workers of any policy."""
+    peers = draw(st.sampled_from([1, 1, 2, 3]))
     entry = PoolSettings(
-        draw(workers(stages=True)),
-        replicas=draw(st.integers(1, 3)),
+        draw(workers(stages=peers == 1)),
+        replicas=draw(st.integers(1, 3)) if peers == 1 else peers * draw(st.integers(1, 2)),
+        peers=peers,
         router=draw(st.sampled_from(ROUTERS)),
     )
     pools: tuple[PoolSettings, ...] = (entry,)
@@ -81,6 +83,7 @@ def worlds(draw: st.DrawFn) -> World:
         sending = PoolSettings(
             entry.worker,
             replicas=entry.replicas,
+            peers=peers,
             router=entry.router,
             next_pool=1,
             link_latency_ms=draw(st.sampled_from([0.0, 2.0])),

@@ -52,6 +52,10 @@ def every_path() -> dict[str, World]:
     for number, shape in enumerate(("plain", "prefixes")):
         worker = WorkerSettings(**{**vars(TIGHT), "async_scheduling": True, **SHAPES[shape]})
         worlds[f"vllm {shape} ahead"] = _world(number, (PoolSettings(worker, replicas=2),), (EACH, LINEAR))
+    for number, (policy, shape) in enumerate(itertools.product(POLICIES, ("plain", "prefixes"))):
+        worker = WorkerSettings(**{**vars(TIGHT), "policy": policy, **SHAPES[shape]})
+        pools = (PoolSettings(worker, replicas=4, peers=2, router="least_outstanding"),)
+        worlds[f"{policy} {shape} together"] = _world(number, pools, (EACH, LINEAR))
     return worlds
 
 

@@ -33,6 +33,7 @@ from servingsim.sim.loop.state import (
     PREFILL_MODE,
     READING,
     REQUEST_MS,
+    SHARERS,
     STAGE_SHARE,
     Prices,
 )
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 TOKEN_MS, SAMPLE_MS, LEAST_MS = 0.125, 0.25, 1.0
 """An iteration lasts the least, and more for each new token and each sampled one: sums of these are exact."""
+POOLED_MS = 0.0625
+"""For each new token of all replicas whose experts lie together."""
 SIZES = np.array([0.0, 1.0, 2.0, 5.0, 12.0, 40.0, 90.0])
 """Points of every axis where attention is priced."""
 KEY_TOKENS = 8
@@ -175,4 +178,16 @@ def _prices(world: World) -> Prices:
             np.cbrt(np.multiply.outer(np.outer(SIZES, SIZES), SIZES + 1)) / 7, (number, 1, 1, 1)
         )
         count_ms[:, [OF_CONTEXT, OF_PREFILL_CONTEXT], : len(SIZES)] = np.log(SIZES + 2) / 7
-    return Prices(modes, host, count_ms, decode_ms, prefill_ms, axes, points.astype(np.int64))
+    modes[:, SHARERS] = [pool.peers if pool.peers > 1 else 0 for pool in world.pools]
+    together = max(pool.peers for pool in world.pools) * (len(counts) - 1)
+    pooled_ms = np.tile(np.arange(together + 1) * POOLED_MS, (number, 1))
+    return Prices(
+        modes,
+        host,
+        count_ms,
+        decode_ms,
+        prefill_ms,
+        axes,
+        points.astype(np.int64),
+        pooled_ms=pooled_ms,
+    )

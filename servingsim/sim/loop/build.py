@@ -29,13 +29,14 @@ from servingsim.sim.loop.state import (
     NEXT_TURN,
     NUM_OPEN,
     SEED,
+    SHARERS,
     STEADY_COLUMNS,
     SUM_COLUMNS,
     Simulation,
     Visits,
 )
 from servingsim.workers.fleet import WorkerSettings, most_tokens, new_workers
-from servingsim.workers.state import ARRIVAL_MS, NONE
+from servingsim.workers.state import ARRIVAL_MS, NONE, PEERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,6 +52,7 @@ class PoolSettings:
     Attributes:
         worker: What each replica is.
         replicas: How many there are.
+        peers: How many of them begin and end their iterations together; a divisor of `replicas`.
         router: A name in `ROUTERS`.
         next_pool: Pool that decodes what this one prefills; None: requests stay.
         link_latency_ms: To begin sending a KV cache there.
@@ -59,6 +61,7 @@ class PoolSettings:
 
     worker: WorkerSettings
     replicas: int = 1
+    peers: int = 1
     router: str = "round_robin"
     next_pool: int | None = None
     link_latency_ms: float = 0.0
@@ -97,6 +100,9 @@ def new_simulation(
     owners = [index for index, pool in enumerate(pools) for _ in range(pool.replicas)]
     sends = any(pool.next_pool is not None for pool in pools)
     workers = new_workers(settings, owners, len(requests.ints), key_tokens, sends=sends)
+    workers.ints[:, PEERS] = [
+        (pool.peers if place % pool.peers == 0 else 0) for pool in pools for place in range(pool.replicas)
+    ]
     _check_tables(pools, prices)
     count, stages, most = len(settings), max(each.stages for each in settings), workers.running.shape[1]
     counters = np.zeros(COUNTERS, dtype=np.int64)
@@ -115,7 +121,13 @@ def new_simulation(
         visits=Visits(
             *(
                 np.zeros(table.shape)
-                for table in (prices.count_ms, prices.decode_ms, prices.prefill_ms, prices.mixed_ms)
+                for table in (
+                    prices.count_ms,
+                    prices.decode_ms,
+                    prices.prefill_ms,
+                    prices.mixed_ms,
+                    prices.pooled_ms,
+                )
             )
         ),
         counters=counters,
@@ -144,6 +156,19 @@ def _check_tables(pools: Sequence[PoolSettings], prices: Prices) -> None:
                 code="E_LIMIT",
                 hint="tabulate the model up to most_tokens(settings)",
             )
+        _refuse_short_pooled(index, pool, prices)
+
+
+def _refuse_short_pooled(index: int, pool: PoolSettings, prices: Prices) -> None:
+    sharers = max(int(prices.modes[index, SHARERS]), pool.peers)
+    tokens, longest = most_tokens(pool.worker) * sharers, prices.pooled_ms.shape[1] - 1
+    if sharers > 1 and tokens > longest:
+        raise ServingSimError(
+            f"pool {index}: {sharers} replicas can compute {tokens} new tokens together",
+            code="E_LIMIT",
+            known=f"its price tables end at {longest}",
+            hint="tabulate the model up to most_tokens(settings) times the replicas that share experts",
+        )
 
 
 def _cluster(pools: Sequence[PoolSettings], num_workers: int, num_requests: int) -> Cluster:

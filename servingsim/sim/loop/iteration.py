@@ -8,85 +8,49 @@ from typing import TYPE_CHECKING
 from servingsim.cluster.state import LATENCY_MS, MS_PER_TOKEN, NEXT_POOL
 from servingsim.cluster.transfers import send
 from servingsim.compiled import compiled
-from servingsim.sim.loop.ahead import catch_up, finish, know
+from servingsim.sim.loop.ahead import finish
+from servingsim.sim.loop.begun import account, take_over, write_down
 from servingsim.sim.loop.gaps import gap_bin
-from servingsim.sim.loop.pricing import price, price_again
+from servingsim.sim.loop.planning import plan_next
+from servingsim.sim.loop.pricing import pooled_alone_ms, price, price_again
 from servingsim.sim.loop.state import (
     ACCEPTANCE,
-    BUSY_MS,
     END,
-    ITERATIONS,
     KEYS,
-    KV_BLOCK_MS,
-    LOG_BEGIN_MS,
-    LOG_END_MS,
-    LOG_KV_BLOCKS,
-    LOG_PREFILLS,
-    LOG_REQUESTS,
-    LOG_RUNNING,
-    LOG_TOKENS,
-    LOG_WAITING,
-    LOG_WORKER,
-    LOGGED,
-    LOGGED_ROWS,
     NEXT_TURN,
     NUM_MOVING,
     NUM_OPEN,
-    RUNNING_MS,
     SEED,
     STAGE_FREE,
     STAGE_SHARE,
     STAGE_TOKEN_MS,
     UNDER_WAY,
-    WAITING_MS,
-    WORKER_ITERATIONS,
 )
-from servingsim.sim.loop.steady import end_repeat, look_ahead, repeats, settle
-from servingsim.workers.policies import SARATHI, SGLANG, VLLM, prefill_first, sarathi, sglang, vllm
+from servingsim.sim.loop.steady import end_repeat, look_ahead
 from servingsim.workers.running import take_out
 from servingsim.workers.state import (
     ARRIVAL_MS,
-    CHANGED,
     COMPUTED,
     DECODING,
     END_MS,
     ENDED,
     FIRST_TOKEN_MS,
-    FREE_BLOCKS,
     IN_FLIGHT,
     KNOWN,
     LAST_TOKEN_MS,
     MOVING,
     NONE,
-    NUM_RUNNING,
-    NUM_WAITING,
     OUTPUT,
     OUTSTANDING,
-    POLICY,
     POOL,
     PREFILL_WORKER,
     PROMPT,
-    SCHEDULED_MS,
     STAGES,
     STATE,
-    TOTAL_BLOCKS,
 )
 
 if TYPE_CHECKING:
     from servingsim.sim.loop.state import Simulation
-
-
-@compiled
-def make_plan(sim: Simulation, worker: int) -> int:
-    """The policy's next iteration."""
-    policy = sim.workers.ints[worker, POLICY]
-    if policy == VLLM:
-        return vllm.plan(sim.requests, sim.workers, worker)
-    if policy == SGLANG:
-        return sglang.plan(sim.requests, sim.workers, worker)
-    if policy == SARATHI:
-        return sarathi.plan(sim.requests, sim.workers, worker)
-    return prefill_first.plan(sim.requests, sim.workers, worker)
 
 
 @compiled
@@ -100,19 +64,15 @@ def begin(sim: Simulation, worker: int) -> bool:
         lane += 1
     if lane == stages:
         return False
-    know(sim, worker)
-    if repeats(sim, worker):
-        _begin_again(sim, worker)
+    count, again = plan_next(sim, worker)
+    if again:
+        _begin_again(sim, worker, count)
         return True
-    settle(sim, worker)
-    sim.workers.ints[worker, CHANGED] = 0
-    count = make_plan(sim, worker)
-    if catch_up(sim, worker) and count == 0:
-        count = make_plan(sim, worker)
     if count == 0:
         return False
     kernel_ms, host_ms, prefills = price(sim, worker, count)
-    tokens = _take_over(sim, worker, lane, count, now_ms)
+    tokens = take_over(sim, worker, lane, count, now_ms)
+    kernel_ms += pooled_alone_ms(sim, worker, tokens)
     host = sim.prices.host[int(sim.workers.ints[worker, POOL])]
     if stages == 1:
         end_ms = now_ms + (kernel_ms + host_ms)
@@ -124,21 +84,21 @@ def begin(sim: Simulation, worker: int) -> bool:
             end_ms = free_ms + (kernel_ms * host[STAGE_SHARE] + host_ms + tokens * host[STAGE_TOKEN_MS])
             sim.lanes_ms[worker, stage, STAGE_FREE] = end_ms
     sim.lanes_ms[worker, lane, END] = end_ms
-    _account(sim, worker, sim.lanes_ms[worker, 0, STAGE_FREE] - now_ms)
-    _log(sim, worker, lane, prefills, tokens, now_ms, end_ms)
+    account(sim, worker, sim.lanes_ms[worker, 0, STAGE_FREE] - now_ms)
+    write_down(sim, worker, lane, prefills, tokens, now_ms, end_ms)
     return True
 
 
 @compiled
-def _begin_again(sim: Simulation, worker: int) -> None:
+def _begin_again(sim: Simulation, worker: int, count: int) -> None:
     """Begin the worker's last iteration once more: the same requests, one token each."""
-    now_ms, count = sim.clock_ms[0], int(sim.batch_size[worker, 0])
-    catch_up(sim, worker)
+    now_ms = sim.clock_ms[0]
     kernel_ms, host_ms = price_again(sim, worker, count, int(sim.steady[worker, KEYS]))
+    kernel_ms += pooled_alone_ms(sim, worker, count)
     end_ms = now_ms + (kernel_ms + host_ms)
     sim.lanes_ms[worker, 0, STAGE_FREE] = sim.lanes_ms[worker, 0, END] = end_ms
-    _account(sim, worker, end_ms - now_ms)
-    _log(sim, worker, 0, 0, count, now_ms, end_ms)
+    account(sim, worker, end_ms - now_ms)
+    write_down(sim, worker, 0, 0, count, now_ms, end_ms)
 
 
 @compiled
@@ -224,22 +184,6 @@ def accepted(sim: Simulation, worker: int, request: int, drafts: int) -> int:
 
 
 @compiled
-def _take_over(sim: Simulation, worker: int, lane: int, count: int, now_ms: float) -> int:
-    """Copy the plan to the iteration under way; its new tokens."""
-    ints, times_ms = sim.requests.ints, sim.requests.times_ms
-    plan, batch, tokens = sim.workers.plan, sim.batch[worker, lane], 0
-    for index in range(count):
-        request, new = plan[index, 0], plan[index, 1]
-        batch[index, 0], batch[index, 1] = request, new
-        tokens += int(new)
-        ints[request, IN_FLIGHT] = 1
-        if times_ms[request, SCHEDULED_MS] < 0.0:
-            times_ms[request, SCHEDULED_MS] = now_ms
-    sim.batch_size[worker, lane] = count
-    return tokens
-
-
-@compiled
 def _send_on(sim: Simulation, worker: int, request: int) -> None:
     """Prefilled here, decoded elsewhere: the KV cache goes over this link; its blocks stay until it is there."""
     cluster = sim.cluster
@@ -252,35 +196,3 @@ def _send_on(sim: Simulation, worker: int, request: int) -> None:
     cluster.link_free_ms[worker] = sent_ms
     send(cluster, int(sim.counters[NUM_MOVING]), sent_ms + link[LATENCY_MS], request)
     sim.counters[NUM_MOVING] += 1
-
-
-@compiled
-def _account(sim: Simulation, worker: int, busy_ms: float) -> None:
-    sums, ints = sim.sums[worker], sim.workers.ints[worker]
-    sim.counters[ITERATIONS] += 1
-    sums[WORKER_ITERATIONS] += 1.0
-    sums[BUSY_MS] += busy_ms
-    sums[KV_BLOCK_MS] += (ints[TOTAL_BLOCKS] - ints[FREE_BLOCKS]) * busy_ms
-    sums[RUNNING_MS] += ints[NUM_RUNNING] * busy_ms
-    sums[WAITING_MS] += ints[NUM_WAITING] * busy_ms
-
-
-@compiled
-def _log(
-    sim: Simulation, worker: int, lane: int, prefills: int, tokens: int, begin_ms: float, end_ms: float
-) -> None:
-    if len(sim.log) == 0:
-        return
-    row, ints = sim.log[sim.counters[LOGGED]], sim.workers.ints[worker]
-    batch, count = sim.batch[worker, lane], int(sim.batch_size[worker, lane])
-    row[LOG_BEGIN_MS], row[LOG_END_MS], row[LOG_WORKER] = begin_ms, end_ms, worker
-    row[LOG_REQUESTS], row[LOG_PREFILLS], row[LOG_TOKENS] = count, prefills, tokens
-    row[LOG_KV_BLOCKS] = ints[TOTAL_BLOCKS] - ints[FREE_BLOCKS]
-    row[LOG_RUNNING], row[LOG_WAITING] = ints[NUM_RUNNING], ints[NUM_WAITING]
-    sim.counters[LOGGED] += 1
-    if len(sim.log_rows) > 0:
-        begin_row = sim.counters[LOGGED_ROWS]
-        for index in range(count):
-            sim.log_rows[begin_row + index, 0] = batch[index, 0]
-            sim.log_rows[begin_row + index, 1] = batch[index, 1]
-        sim.counters[LOGGED_ROWS] += count

@@ -42,6 +42,7 @@ from servingsim.sim.loop.state import (
     READING,
     REQUEST_MS,
     SAMPLED_TOKENS,
+    SHARERS,
 )
 from servingsim.workers.state import COMPUTED, DECODING, KNOWN, POOL, STATE
 
@@ -68,6 +69,22 @@ def price_again(sim: Simulation, worker: int, decodes: int, keys: int) -> tuple[
         sim.prices, sim.visits, sim.sums[worker], pool, decodes, decodes, decodes, keys
     )
     return kernel_ms, _host_ms(sim, worker, decodes, 0)
+
+
+@compiled
+def pooled_ms(prices: Prices, visits: Visits, pool: int, tokens: int, replicas: int) -> float:
+    """What replicas compute together for so many new tokens of all of them; each of `replicas` spends that time."""
+    visits.pooled[pool, tokens] += replicas
+    time_ms: float = prices.pooled_ms[pool, tokens]
+    return time_ms
+
+
+@compiled
+def pooled_alone_ms(sim: Simulation, worker: int, tokens: int) -> float:
+    """The same for a replica whose peers are not simulated with it: each is taken to have a batch like its own."""
+    pool = int(sim.workers.ints[worker, POOL])
+    sharers = int(sim.prices.modes[pool, SHARERS])
+    return pooled_ms(sim.prices, sim.visits, pool, tokens * sharers, 1) if sharers > 0 else 0.0
 
 
 @compiled

@@ -27,6 +27,7 @@ from servingsim.sim.loop.state import (
     STUCK,
 )
 from servingsim.sim.loop.steady import settle
+from servingsim.sim.loop.together import begin_together
 from servingsim.workers.kv import blocks_for, release
 from servingsim.workers.policies import SARATHI
 from servingsim.workers.queue import push_back
@@ -37,6 +38,7 @@ from servingsim.workers.state import (
     MAX_MODEL_LEN,
     OUTPUT,
     OUTSTANDING,
+    PEERS,
     POLICY,
     POOL,
     PREFILL_WORKER,
@@ -119,7 +121,10 @@ def _end_and_begin(sim: Simulation, now_ms: float) -> None:
         if stages > 1 and sim.lanes_ms[worker, 0, STAGE_FREE] <= now_ms:
             sim.workers.ints[worker, READY] = 1
     for worker in range(len(sim.sums)):
-        if sim.workers.ints[worker, READY]:
+        peers = int(sim.workers.ints[worker, PEERS])
+        if peers > 1:
+            begin_together(sim, worker, peers)
+        elif peers == 1 and sim.workers.ints[worker, READY]:
             sim.workers.ints[worker, READY] = 0
             begin(sim, worker)
 

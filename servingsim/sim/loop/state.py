@@ -37,9 +37,10 @@ largest pipeline stage; `STAGE_TOKEN_MS`: to hand one token to the next stage; `
 is accepted; `GROUP_FACTOR`: on prefill attention where several chunks are one launch."""
 
 # Columns of a pool's modes.
-PREFILL_MODE, READING, ONE_LAUNCH = range(3)
-MODE_COLUMNS = 3
-"""`ONE_LAUNCH`: 1 where the model has attention over both phases in one launch, priced by `mixed_ms`."""
+PREFILL_MODE, READING, ONE_LAUNCH, SHARERS = range(4)
+MODE_COLUMNS = 4
+"""`ONE_LAUNCH`: 1 where the model has attention over both phases in one launch, priced by `mixed_ms`; `SHARERS`:
+replicas whose experts lie together, 0 where each has all of its own."""
 
 # Columns of a worker's sums.
 (
@@ -55,11 +56,12 @@ MODE_COLUMNS = 3
     RUNNING_MS,
     WAITING_MS,
     WORKER_ITERATIONS,
-) = range(12)
-SUM_COLUMNS = 12
+    PEERS_MS,
+) = range(13)
+SUM_COLUMNS = 13
 """`PREFILL_PAIRS`: query-key pairs of causal prefill; `PREFILL_KEYS`, `DECODE_KEYS`: keys read; `KV_BLOCK_MS`,
 `RUNNING_MS`, `WAITING_MS`: blocks in use and requests running and waiting while an iteration ran, times its
-milliseconds."""
+milliseconds; `PEERS_MS`: in iterations, waiting for replicas that have more to do."""
 
 # Columns of a lane.
 END, STAGE_FREE = range(2)
@@ -109,6 +111,7 @@ class Prices(NamedTuple):
         points: How many there are of each, [P, AXES].
         mixed_ms: Attention over both phases in one launch, by the new tokens and the prefix of all chunks as one, and
             the number and mean KV length of the decodes, [P, chunks, prefixes, batches, lengths].
+        pooled_ms: What replicas compute together, by the new tokens of all of them, [P, counts].
     """
 
     modes: IntArray
@@ -119,6 +122,7 @@ class Prices(NamedTuple):
     axes: FloatArray
     points: IntArray
     mixed_ms: FloatArray = np.zeros((1, 1, 1, 1, 1))
+    pooled_ms: FloatArray = np.zeros((1, 1))
 
 
 class Visits(NamedTuple):
@@ -128,6 +132,7 @@ class Visits(NamedTuple):
     decode: FloatArray
     prefill: FloatArray
     mixed: FloatArray
+    pooled: FloatArray
 
 
 class Simulation(NamedTuple):

@@ -29,12 +29,14 @@ class Extent:
         max_seqs: Requests.
         max_model_len: Tokens of one request.
         draft_tokens: Draft tokens of a decode step.
+        sharers: Replicas whose experts lie together.
     """
 
     max_tokens: int
     max_seqs: int
     max_model_len: int
     draft_tokens: int = 0
+    sharers: int = 1
 
     @property
     def max_samples(self) -> int:

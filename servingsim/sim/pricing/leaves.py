@@ -21,7 +21,15 @@ if TYPE_CHECKING:
     from servingsim.timing.source import FloatArray
 
 Family = Literal[
-    "tokens", "samples", "prefill_tokens", "context", "prefill_context", "decode", "prefill", "mixed"
+    "tokens",
+    "samples",
+    "prefill_tokens",
+    "context",
+    "prefill_context",
+    "decode",
+    "prefill",
+    "mixed",
+    "pooled",
 ]
 FAMILY_OF: dict[str, Family] = {
     "total_tokens": "tokens",
@@ -35,6 +43,7 @@ FAMILY_OF: dict[str, Family] = {
     "prefill_requests": "prefill",
     "prefill_lengths": "prefill",
     "mixed_requests": "mixed",
+    "pooled_tokens": "pooled",
 }
 """The table that a slot input's leaves are in: sizes that the loop knows of every iteration."""
 PREFILL_COLUMNS = {"prefill_requests": (0, 1, 2), "prefill_lengths": (0, 1)}
@@ -131,6 +140,7 @@ def points_of(family: Family, extent: Extent, axes: Axes) -> tuple[int, ...]:
         "decode": (len(axes.batch), len(axes.kv)),
         "prefill": (len(axes.batch), len(axes.chunk), len(axes.prefix)),
         "mixed": tuple(len(each) for each in axes.mixed),
+        "pooled": (extent.max_tokens * extent.sharers + 1,),
     }
     return shapes[family]
 
@@ -186,7 +196,9 @@ def _coords(name: str, width: float, extent: Extent, axes: Axes) -> tuple[FloatA
     if FAMILY_OF[name] == "mixed":
         return _mixed_coords(axes)
     counts = np.arange(points_of(FAMILY_OF[name], extent, axes)[0], dtype=np.float64)
-    return counts[1:, None] * width, counts > 0
+    # Tokens of all replicas together; the kernel's width is for those of one of them.
+    each = width / extent.sharers if FAMILY_OF[name] == "pooled" else width
+    return counts[1:, None] * each, counts > 0
 
 
 def _mixed_coords(axes: Axes) -> tuple[FloatArray, npt.NDArray[np.bool_]]:

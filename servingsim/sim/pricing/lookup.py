@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from servingsim.compiled import entry
-from servingsim.sim.loop.pricing import kernels_ms
-from servingsim.sim.loop.state import SUM_COLUMNS, Visits
+from servingsim.sim.loop.pricing import kernels_ms, pooled_ms
+from servingsim.sim.loop.state import SHARERS, SUM_COLUMNS, Visits
 from servingsim.timing.batch import MAX_REQUESTS
 from servingsim.workers.state import COMPUTED, DECODING, KNOWN, PREFILLING, REQUEST_COLUMNS, STATE
 
@@ -24,7 +24,7 @@ class Lookup:
 
     def __init__(self, prices: Prices) -> None:
         self.prices = prices
-        tables = (prices.count_ms, prices.decode_ms, prices.prefill_ms, prices.mixed_ms)
+        tables = (prices.count_ms, prices.decode_ms, prices.prefill_ms, prices.mixed_ms, prices.pooled_ms)
         self._visits = Visits(*(np.zeros(table.shape) for table in tables))
         self._sums = np.zeros(SUM_COLUMNS)
         self._ints = np.zeros((MAX_REQUESTS, REQUEST_COLUMNS), dtype=np.int32)
@@ -75,4 +75,7 @@ def priced_ms(  # noqa: PLR0913, PLR0917 - arrays one by one: a tuple of read-on
             plan[index, 1] = 1
             ints[index, STATE], ints[index, COMPUTED] = DECODING, kv_len[index - prefills] - 1
     kernel_ms, _prefills = kernels_ms(prices, visits, sums, pool, ints, plan, count)
+    sharers = int(prices.modes[pool, SHARERS])
+    if sharers > 0:
+        kernel_ms += pooled_ms(prices, visits, pool, int(q_len.sum() + len(kv_len)) * sharers, 1)
     return kernel_ms

@@ -67,6 +67,7 @@ def _visits(visits: Visits, pool: int, leaf: LeafTable) -> FloatArray:
         "decode": visits.decode[pool],
         "prefill": visits.prefill[pool],
         "mixed": visits.mixed[pool if len(visits.mixed) > pool else 0],
+        "pooled": visits.pooled[pool if len(visits.pooled) > pool else 0],
     }
     table = (
         of_family[leaf.family] if leaf.family in of_family else visits.counts[pool, COUNT_ROW[leaf.family]]

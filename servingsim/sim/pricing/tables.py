@@ -34,6 +34,7 @@ from servingsim.sim.loop.state import (
     PREFIX_AXIS,
     READING,
     REQUEST_MS,
+    SHARERS,
     STAGE_SHARE,
     STAGE_TOKEN_MS,
     Prices,
@@ -96,6 +97,11 @@ class PoolPrices:
     stage_token_ms: float = 0.0
     acceptance: float = 0.0
 
+    @property
+    def sharers(self) -> int:
+        """Replicas whose experts lie together; 0 where each computes all of its own."""
+        return self.extent.sharers if any(leaf.family == "pooled" for leaf in self.leaves) else 0
+
 
 def price_tables(pools: Sequence[PoolPrices]) -> Prices:
     """The tables of all pools, padded to one shape."""
@@ -117,6 +123,7 @@ def price_tables(pools: Sequence[PoolPrices]) -> Prices:
         axes=np.zeros((number, AXES, max(batches, lengths, chunks, prefixes, contexts, *mixed))),
         points=np.zeros((number, AXES), dtype=np.int64),
         mixed_ms=np.zeros((number, *mixed)),
+        pooled_ms=np.zeros((number, max(pool.extent.max_tokens * pool.sharers for pool in pools) + 1)),
     )
     for index, pool in enumerate(pools):
         _fill(prices, index, pool)
@@ -146,7 +153,7 @@ def _fill(prices: Prices, index: int, pool: PoolPrices) -> None:
         (PREFIX_AXIS, pool.axes.prefix),
         *((MIXED_CHUNK_AXIS + place, values) for place, values in enumerate(pool.axes.mixed)),
     ]
-    prices.modes[index, ONE_LAUNCH] = bool(pool.axes.mixed)
+    prices.modes[index, ONE_LAUNCH], prices.modes[index, SHARERS] = bool(pool.axes.mixed), pool.sharers
     for axis, values in named:
         prices.axes[index, axis, : len(values)], prices.points[index, axis] = values, len(values)
     for leaf in pool.leaves:
@@ -157,6 +164,8 @@ def _fill(prices: Prices, index: int, pool: PoolPrices) -> None:
             prices.prefill_ms[index][shape] += leaf.time_ms
         elif leaf.family == "mixed":
             prices.mixed_ms[index][shape] += leaf.time_ms
+        elif leaf.family == "pooled":
+            prices.pooled_ms[index][shape] += leaf.time_ms
         else:
             prices.count_ms[index, COUNT_ROW[leaf.family]][shape] += leaf.time_ms
 

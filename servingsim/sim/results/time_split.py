@@ -3,8 +3,8 @@
 A worker's time is that of its first pipeline stage, which every other stage repeats: span x replicas. What ran is
 host time, hand-over and kernels; of kernels, collectives are communication, and the rest is compared with the
 necessary work: what no schedule avoids (`necessary`), what the iterations as formed add (`batching`), and what kernels
-take beyond the device's peaks (`kernels`). What did not run is imbalance as far as another replica of the pool was
-busier, else idle.
+take beyond the device's peaks (`kernels`). What did not run is imbalance as far as it waited for replicas that share
+its experts or another replica of the pool was busier, else idle.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from servingsim.sim.loop.state import BUSY_MS, HOST_MS, NEW_TOKENS
+from servingsim.sim.loop.state import BUSY_MS, HOST_MS, NEW_TOKENS, PEERS_MS
 from servingsim.sim.results.report import TimeSplit
 
 if TYPE_CHECKING:
@@ -65,13 +65,15 @@ def time_split(
     handed_ms = float(sums[:, NEW_TOKENS].sum()) * pool.prices.stage_token_ms if pool.pool.pp > 1 else 0.0
     host_ms = float(sums[:, HOST_MS].sum())
     kernels = _kernels(pool, costs, float(busy_ms.sum()) - host_ms - handed_ms)
-    waiting_ms = float(busy_ms.max() * len(sums) - busy_ms.sum())
+    # Waiting for peers keeps a replica from other work.
+    kept_ms = busy_ms + sums[:, PEERS_MS]
+    waiting_ms = float(kept_ms.max() * len(sums) - busy_ms.sum())
     parts_ms = {
         **_against(kernels.compute_ms, floor, pool.pool.pp),
         "communication": kernels.collectives_ms + handed_ms,
         "host": host_ms,
         "imbalance": waiting_ms + kernels.uneven_ms,
-        "idle": len(sums) * (span_ms - float(busy_ms.max())),
+        "idle": len(sums) * (span_ms - float(kept_ms.max())),
     }
     return TimeSplit(**{name: float(value / worker_ms) for name, value in parts_ms.items()})
 

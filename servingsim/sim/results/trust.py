@@ -93,8 +93,35 @@ def _notes(pool: PoolModel, simulated: Simulated) -> Iterator[str]:
         yield f"{pool.pool.name}: not priced: {each.name} ({each.reason})"
     if pool.pool.pp > 1:
         yield f"{pool.pool.name}: hand-over between pipeline stages takes {pool.prices.stage_token_ms} ms a token"
+    yield from _shared_experts(pool)
+    if _adds_both_phases(pool):
+        yield (
+            f"{pool.pool.name}: attention of prefill chunks beside decodes is the sum of both alone, which is too long "
+            "where the engine runs them in one launch: no such launch was measured"
+        )
     if simulated.deployment.disaggregated:
         link = simulated.deployment.link
         yield f"KV caches move at {link.gb_per_s} GB/s after {link.latency_ms} ms, one at a time from a prefill replica"
     if not np.isfinite(simulated.workload.arrival_ms[-1]):
         yield "closed loop: a request comes when an earlier one is done"
+
+
+def _shared_experts(pool: PoolModel) -> Iterator[str]:
+    said = pool.pool
+    if said.peers > 1:
+        yield f"{said.name}: {said.peers} replicas that share experts begin and end each iteration together"
+    elif said.sharers > 1:
+        yield (
+            f"{said.name}: {said.sharers} replicas share experts; each is simulated as if the others had batches like "
+            "its own and it waited for none (they go together where replicas are a multiple of ep / tp and pp is 1)"
+        )
+
+
+def _adds_both_phases(pool: PoolModel) -> bool:
+    """Whether iterations hold both phases and each phase's attention has launches of its own."""
+    scheduler = pool.pool.scheduler
+    mixes = scheduler.policy in {"vllm", "sarathi"} or (
+        scheduler.policy == "sglang" and scheduler.mixed_chunks
+    )
+    families = {leaf.family for leaf in pool.prices.leaves}
+    return mixes and {"prefill", "decode"} <= families

@@ -100,6 +100,21 @@ class Pool(_Strict):
         None, description="Price of one device, for the cheapest deployment."
     )
 
+    @property
+    def sharers(self) -> int:
+        """Replicas whose experts lie together: more ranks share the experts than hold the same tokens."""
+        return max(self.ep // self.tp, 1)
+
+    @property
+    def peers(self) -> int:
+        """Replicas that begin and end their iterations together, since they wait for each other's tokens.
+
+        1 where the pool is no whole number of such groups or has pipeline stages: then each replica is taken to have
+        peers with batches like its own.
+        """
+        whole = self.pp == 1 and self.replicas % self.sharers == 0
+        return self.sharers if whole else 1
+
     @model_validator(mode="after")
     def _ahead_has_one_stage(self) -> Self:
         if self.scheduler.async_scheduling and self.pp > 1:

@@ -73,7 +73,7 @@ def pool_model(
     scheduler = pool.scheduler
     longest = scheduler.max_model_len or longest_context(model) or LONGEST_WITHOUT_LIMIT
     largest = most_tokens(_worker(pool, longest, kv_blocks=1))
-    extent = Extent(largest, scheduler.max_num_seqs, longest, scheduler.draft_tokens)
+    extent = Extent(largest, scheduler.max_num_seqs, longest, scheduler.draft_tokens, pool.sharers)
     options = PredictOptions(
         device=pool.device,
         stack=stack_named(deployment.stack),

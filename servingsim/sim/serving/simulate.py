@@ -153,6 +153,7 @@ def _settings(index: int, pools: tuple[PoolModel, ...], deployment: Deployment) 
     return PoolSettings(
         worker=pool.worker,
         replicas=pool.pool.replicas,
+        peers=pool.pool.peers,
         router=pool.pool.router,
         next_pool=None if last else index + 1,
         link_latency_ms=0.0 if last else deployment.link.latency_ms,

@@ -20,7 +20,8 @@ from skills.split_model.rows.modules import (
 
 if TYPE_CHECKING:
     from servingsim.archs.model_facts import MoeMlp
-    from skills.split_model.draft import Draft
+    from skills.split_model.draft import Counted, Draft
+    from skills.split_model.rank import Rank
     from skills.split_model.rows.writer import Rows
 
 AT = "moe"
@@ -97,6 +98,7 @@ def _travel(at: Rows, mlp: MoeMlp, way: str) -> list[Draft]:
             args,
             ["num_tokens"],
             why=DISPATCH_WHY,
+            counted="pooled",
             family="collective",
             math="tokens to their experts' ranks"
             if way == "dispatch"
@@ -128,12 +130,18 @@ def _experts(at: Rows, mlp: MoeMlp) -> list[Draft]:
                 args,
                 ["num_tokens"],
                 family="moe",
+                counted=_counted(rank),
                 width=width,
                 math=f"gate and up, activation, down of {mlp.top_k} experts a token, their weighted sum{said}{biased}",
                 covers=(EXPERTS, INSIDE_EXPERTS, *_weighted(mlp)),
             )
         ]
     return _plain_experts(at, mlp, hidden, dtype)
+
+
+def _counted(rank: Rank) -> Counted:
+    """What experts compute: the tokens of all replicas that share them, else those of the rank."""
+    return "pooled" if rank.dispatched else "tokens"
 
 
 def _weighted(mlp: MoeMlp) -> tuple[Cover, ...]:
@@ -148,7 +156,7 @@ def _plain_experts(at: Rows, mlp: MoeMlp, hidden: int, dtype: str) -> list[Draft
     rank = at.site.rank
     groups = divided(mlp.num_experts, rank.ep, "num_experts")
     inter = divided(mlp.expert_size, rank.moe_tp, "the expert's intermediate size")
-    rows = mlp.top_k * rank.replicas / rank.ep
+    rows, counted = mlp.top_k * rank.replicas / rank.ep, _counted(rank)
     return [
         at.groups_gemm(
             f"{AT}.experts_up",
@@ -157,6 +165,7 @@ def _plain_experts(at: Rows, mlp: MoeMlp, hidden: int, dtype: str) -> list[Draft
             k=hidden,
             dtype=dtype,
             width=rows,
+            counted=counted,
             family="moe",
             math="up projection of each token's experts",
             covers=(EXPERTS, INSIDE_EXPERTS, *_weighted(mlp)),
@@ -168,6 +177,7 @@ def _plain_experts(at: Rows, mlp: MoeMlp, hidden: int, dtype: str) -> list[Draft
             read=inter,
             written=inter,
             width=rows,
+            counted=counted,
         ),
         at.groups_gemm(
             f"{AT}.experts_down",
@@ -176,6 +186,7 @@ def _plain_experts(at: Rows, mlp: MoeMlp, hidden: int, dtype: str) -> list[Draft
             k=inter,
             dtype=dtype,
             width=rows,
+            counted=counted,
             family="moe",
             math="down projection of each token's experts",
         ),
@@ -185,6 +196,7 @@ def _plain_experts(at: Rows, mlp: MoeMlp, hidden: int, dtype: str) -> list[Draft
             "weighted sum over each token's experts",
             read=rows * hidden,
             written=hidden,
+            counted=counted,
         ),
     ]
 
