@@ -12,6 +12,7 @@ from servingsim.errors import ServingSimError
 from servingsim.timing.slot_inputs import (
     CONTEXT_TOKENS,
     DECODE_TOKENS,
+    GATHERED_TOKENS,
     POOLED_TOKENS,
     PREFILL_CONTEXT,
     PREFILL_TOKENS,
@@ -64,6 +65,7 @@ def most_counted(slot_input: SlotInput, bounds: IterationBounds) -> int:
     limits = {
         TOTAL_TOKENS.name: bounds.max_num_tokens,
         POOLED_TOKENS.name: bounds.max_num_tokens,
+        GATHERED_TOKENS.name: bounds.max_num_tokens,
         PREFILL_TOKENS.name: bounds.max_num_tokens,
         SAMPLED_POSITIONS.name: bounds.max_num_seqs,
         DECODE_TOKENS.name: bounds.max_num_seqs,

@@ -83,6 +83,16 @@ def pooled_tokens(rows: BatchRows, width: float, coords: FloatArray, weights: Fl
     return 1
 
 
+def gathered_tokens(rows: BatchRows, width: float, coords: FloatArray, weights: FloatArray) -> int:
+    """New tokens times `width` of a replica that gives them to those that share its experts, all batches being alike.
+
+    A serving loop knows the batches of all and asks with those that make the same link as busy.
+    """
+    coords[0, 0] = (rows.q_len.sum() + len(rows.kv_len)) * width
+    weights[0] = 1.0
+    return 1
+
+
 def sampled_positions(rows: BatchRows, width: float, coords: FloatArray, weights: FloatArray) -> int:
     """Positions whose next token is sampled, times `width`: every decode request and final prefill chunks."""
     positions = rows.samples.sum() + len(rows.kv_len)
@@ -213,6 +223,7 @@ def mixed_requests(rows: BatchRows, _width: float, coords: FloatArray, weights: 
 COUNT = ("count",)
 TOTAL_TOKENS = SlotInput("total_tokens", COUNT, "one", total_tokens)
 POOLED_TOKENS = SlotInput("pooled_tokens", COUNT, "one", pooled_tokens)
+GATHERED_TOKENS = SlotInput("gathered_tokens", COUNT, "one", gathered_tokens)
 SAMPLED_POSITIONS = SlotInput("sampled_positions", COUNT, "one", sampled_positions)
 CONTEXT_TOKENS = SlotInput("context_tokens", COUNT, "one", context_tokens)
 PREFILL_REQUESTS = SlotInput(
@@ -241,6 +252,7 @@ SLOT_INPUTS = (
     DECODE_QUERIES,
     MIXED_REQUESTS,
     POOLED_TOKENS,
+    GATHERED_TOKENS,
 )
 """The closed set; a member's index is its code in compiled loops."""
 

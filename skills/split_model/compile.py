@@ -16,6 +16,7 @@ from servingsim.timing.slot_inputs import (
     DECODE_QUERIES,
     DECODE_REQUESTS,
     DECODE_TOKENS,
+    GATHERED_TOKENS,
     POOLED_TOKENS,
     PREFILL_CONTEXT,
     PREFILL_LENGTHS,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 COUNTS = {
     "tokens": TOTAL_TOKENS,
     "pooled": POOLED_TOKENS,
+    "gathered": GATHERED_TOKENS,
     "sampled": SAMPLED_POSITIONS,
     "context": CONTEXT_TOKENS,
     "prefill_tokens": PREFILL_TOKENS,

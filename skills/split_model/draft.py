@@ -24,10 +24,11 @@ HEAVY: tuple[Family, ...] = ("gemm", "attention", "moe", "scan", "routing")
 
 Counted = Literal[
     "tokens", "sampled", "context", "prefill", "decode", "prefill_tokens", "decode_tokens", "prefill_context",
-    "pooled",
+    "pooled", "gathered",
 ]  # fmt: skip
 """What a launch grows with: new tokens, sampled positions, keys after the step, requests of one phase; new tokens of
-one phase only, or all keys of the prefill requests; new tokens of all replicas whose experts lie together."""
+one phase only, or all keys of the prefill requests; new tokens of all replicas whose experts lie together, which they
+compute or give to each other."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,7 @@ class Draft:
         per_request = {
             "tokens": phase.q_len,
             "pooled": phase.q_len,
+            "gathered": phase.q_len,
             "sampled": 1,
             "context": phase.q_len + phase.context,
         }

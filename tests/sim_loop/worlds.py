@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 TOKEN_MS, SAMPLE_MS, LEAST_MS = 0.125, 0.25, 1.0
 """An iteration lasts the least, and more for each new token and each sampled one: sums of these are exact."""
-POOLED_MS = 0.0625
-"""For each new token of all replicas whose experts lie together."""
+POOLED_MS, GATHERED_MS = 0.0625, 0.03125
+"""For each new token of all replicas whose experts lie together: its experts, and its way there and back."""
 SIZES = np.array([0.0, 1.0, 2.0, 5.0, 12.0, 40.0, 90.0])
 """Points of every axis where attention is priced."""
 KEY_TOKENS = 8
@@ -180,7 +180,7 @@ def _prices(world: World) -> Prices:
         count_ms[:, [OF_CONTEXT, OF_PREFILL_CONTEXT], : len(SIZES)] = np.log(SIZES + 2) / 7
     modes[:, SHARERS] = [pool.peers if pool.peers > 1 else 0 for pool in world.pools]
     together = max(pool.peers for pool in world.pools) * (len(counts) - 1)
-    pooled_ms = np.tile(np.arange(together + 1) * POOLED_MS, (number, 1))
+    pooled_ms = np.tile(np.outer([POOLED_MS, GATHERED_MS], np.arange(together + 1)), (number, 1, 1))
     return Prices(
         modes,
         host,

@@ -161,7 +161,7 @@ def _check_tables(pools: Sequence[PoolSettings], prices: Prices) -> None:
 
 def _refuse_short_pooled(index: int, pool: PoolSettings, prices: Prices) -> None:
     sharers = max(int(prices.modes[index, SHARERS]), pool.peers)
-    tokens, longest = most_tokens(pool.worker) * sharers, prices.pooled_ms.shape[1] - 1
+    tokens, longest = most_tokens(pool.worker) * sharers, prices.pooled_ms.shape[2] - 1
     if sharers > 1 and tokens > longest:
         raise ServingSimError(
             f"pool {index}: {sharers} replicas can compute {tokens} new tokens together",

@@ -29,6 +29,8 @@ from servingsim.sim.loop.state import (
     NEW_TOKENS,
     NEXT_UP,
     OF_CONTEXT,
+    OF_GATHERED,
+    OF_POOLED,
     OF_PREFILL_CONTEXT,
     OF_PREFILL_TOKENS,
     OF_SAMPLES,
@@ -72,10 +74,11 @@ def price_again(sim: Simulation, worker: int, decodes: int, keys: int) -> tuple[
 
 
 @compiled
-def pooled_ms(prices: Prices, visits: Visits, pool: int, tokens: int, replicas: int) -> float:
-    """What replicas compute together for so many new tokens of all of them; each of `replicas` spends that time."""
-    visits.pooled[pool, tokens] += replicas
-    time_ms: float = prices.pooled_ms[pool, tokens]
+def pooled_ms(prices: Prices, visits: Visits, pool: int, tokens: int, gathered: int, replicas: int) -> float:
+    """What replicas do together: compute so many tokens, and give each other so many; `replicas` of them spend it."""
+    visits.pooled[pool, OF_POOLED, tokens] += replicas
+    visits.pooled[pool, OF_GATHERED, gathered] += replicas
+    time_ms: float = prices.pooled_ms[pool, OF_POOLED, tokens] + prices.pooled_ms[pool, OF_GATHERED, gathered]
     return time_ms
 
 
@@ -83,8 +86,8 @@ def pooled_ms(prices: Prices, visits: Visits, pool: int, tokens: int, replicas: 
 def pooled_alone_ms(sim: Simulation, worker: int, tokens: int) -> float:
     """The same for a replica whose peers are not simulated with it: each is taken to have a batch like its own."""
     pool = int(sim.workers.ints[worker, POOL])
-    sharers = int(sim.prices.modes[pool, SHARERS])
-    return pooled_ms(sim.prices, sim.visits, pool, tokens * sharers, 1) if sharers > 0 else 0.0
+    every = tokens * int(sim.prices.modes[pool, SHARERS])
+    return pooled_ms(sim.prices, sim.visits, pool, every, every, 1) if every > 0 else 0.0
 
 
 @compiled

@@ -86,6 +86,8 @@ GAP_OCTAVES = 40
 # Rows of the tables over one count, and of the axes of all tables.
 OF_TOKENS, OF_SAMPLES, OF_PREFILL_TOKENS, OF_CONTEXT, OF_PREFILL_CONTEXT = range(5)
 COUNT_ROWS = 5
+OF_POOLED, OF_GATHERED = range(2)
+POOLED_ROWS = 2
 CONTEXT_AXIS, BATCH_AXIS, KV_AXIS, CHUNK_AXIS, PREFIX_AXIS = range(5)
 MIXED_CHUNK_AXIS, MIXED_PREFIX_AXIS, MIXED_BATCH_AXIS, MIXED_KV_AXIS = range(5, 9)
 AXES = 9
@@ -111,7 +113,8 @@ class Prices(NamedTuple):
         points: How many there are of each, [P, AXES].
         mixed_ms: Attention over both phases in one launch, by the new tokens and the prefix of all chunks as one, and
             the number and mean KV length of the decodes, [P, chunks, prefixes, batches, lengths].
-        pooled_ms: What replicas compute together, by the new tokens of all of them, [P, counts].
+        pooled_ms: What replicas do together, [P, POOLED_ROWS, counts]: compute, by the new tokens of all of them; and
+            give to each other, by the tokens of equal batches that make the same link as busy.
     """
 
     modes: IntArray
@@ -122,7 +125,7 @@ class Prices(NamedTuple):
     axes: FloatArray
     points: IntArray
     mixed_ms: FloatArray = np.zeros((1, 1, 1, 1, 1))
-    pooled_ms: FloatArray = np.zeros((1, 1))
+    pooled_ms: FloatArray = np.zeros((1, 2, 1))
 
 
 class Visits(NamedTuple):

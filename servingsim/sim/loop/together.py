@@ -41,21 +41,26 @@ def begin_together(sim: Simulation, first: int, peers: int) -> bool:
         sim.workers.ints[worker, READY] = 0
     if not ready or sim.lanes_ms[first, 0, STAGE_FREE] > sim.clock_ms[0]:
         return False
-    slowest_ms, tokens, most, working, prefills = 0.0, 0, 0, 0, 0
+    slowest_ms, tokens, most, least, working, prefills = 0.0, 0, 0, 1 << 30, 0, 0
     logged = int(sim.counters[LOGGED])
     for worker in range(first, first + peers):
         own_ms, new, chunks = _begin_own(sim, worker)
         # Until all are known, the lane's end holds the worker's own part.
         sim.lanes_ms[worker, 0, END] = own_ms if new > 0 else math.inf
         slowest_ms = max(slowest_ms, own_ms)
-        tokens, most, prefills = tokens + new, max(most, new), prefills + chunks
+        tokens, most, least = tokens + new, max(most, new), min(least, new)
+        prefills += chunks
         working += new > 0
     if working == 0:
         return False
     pool = int(sim.workers.ints[first, POOL])
     graph = most <= sim.prices.host[pool, GRAPH_MAX_SEQS]
     padded = graph and (prefills == 0 or sim.workers.ints[first, POLICY] == VLLM)
-    shared_ms = pooled_ms(sim.prices, sim.visits, pool, most * peers if padded else tokens, working)
+    if padded:
+        tokens, least = most * peers, most
+    # Around a ring the busiest link carries all tokens but those of the least; of equal batches, those of all but one.
+    gathered = (tokens - least) * peers // (peers - 1)
+    shared_ms = pooled_ms(sim.prices, sim.visits, pool, tokens, gathered, working)
     end_ms = sim.clock_ms[0] + (slowest_ms + shared_ms)
     for worker in range(first, first + peers):
         sim.lanes_ms[worker, 0, STAGE_FREE] = end_ms

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from servingsim.errors import ServingSimError
+from servingsim.sim.loop.state import OF_GATHERED, OF_POOLED
 from servingsim.timing.batch import Batch, Batches
 from servingsim.timing.cost_tree.flat import MAX
 
@@ -21,16 +22,9 @@ if TYPE_CHECKING:
     from servingsim.timing.source import FloatArray
 
 Family = Literal[
-    "tokens",
-    "samples",
-    "prefill_tokens",
-    "context",
-    "prefill_context",
-    "decode",
-    "prefill",
-    "mixed",
-    "pooled",
-]
+    "tokens", "samples", "prefill_tokens", "context", "prefill_context", "decode", "prefill", "mixed",
+    "pooled", "gathered",
+]  # fmt: skip
 FAMILY_OF: dict[str, Family] = {
     "total_tokens": "tokens",
     "sampled_positions": "samples",
@@ -44,8 +38,11 @@ FAMILY_OF: dict[str, Family] = {
     "prefill_lengths": "prefill",
     "mixed_requests": "mixed",
     "pooled_tokens": "pooled",
+    "gathered_tokens": "gathered",
 }
 """The table that a slot input's leaves are in: sizes that the loop knows of every iteration."""
+POOLED_ROW: dict[Family, int] = {"pooled": OF_POOLED, "gathered": OF_GATHERED}
+"""Of what replicas do together."""
 PREFILL_COLUMNS = {"prefill_requests": (0, 1, 2), "prefill_lengths": (0, 1)}
 
 
@@ -141,6 +138,7 @@ def points_of(family: Family, extent: Extent, axes: Axes) -> tuple[int, ...]:
         "prefill": (len(axes.batch), len(axes.chunk), len(axes.prefix)),
         "mixed": tuple(len(each) for each in axes.mixed),
         "pooled": (extent.max_tokens * extent.sharers + 1,),
+        "gathered": (extent.max_tokens * extent.sharers + 1,),
     }
     return shapes[family]
 
@@ -197,7 +195,7 @@ def _coords(name: str, width: float, extent: Extent, axes: Axes) -> tuple[FloatA
         return _mixed_coords(axes)
     counts = np.arange(points_of(FAMILY_OF[name], extent, axes)[0], dtype=np.float64)
     # Tokens of all replicas together; the kernel's width is for those of one of them.
-    each = width / extent.sharers if FAMILY_OF[name] == "pooled" else width
+    each = width / extent.sharers if FAMILY_OF[name] in POOLED_ROW else width
     return counts[1:, None] * each, counts > 0
 
 

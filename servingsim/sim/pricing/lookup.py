@@ -75,7 +75,7 @@ def priced_ms(  # noqa: PLR0913, PLR0917 - arrays one by one: a tuple of read-on
             plan[index, 1] = 1
             ints[index, STATE], ints[index, COMPUTED] = DECODING, kv_len[index - prefills] - 1
     kernel_ms, _prefills = kernels_ms(prices, visits, sums, pool, ints, plan, count)
-    sharers = int(prices.modes[pool, SHARERS])
-    if sharers > 0:
-        kernel_ms += pooled_ms(prices, visits, pool, int(q_len.sum() + len(kv_len)) * sharers, 1)
+    every = int(q_len.sum() + len(kv_len)) * int(prices.modes[pool, SHARERS])
+    if every > 0:
+        kernel_ms += pooled_ms(prices, visits, pool, every, every, 1)
     return kernel_ms

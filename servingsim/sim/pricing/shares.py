@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from servingsim.sim.pricing.leaves import POOLED_ROW
 from servingsim.sim.pricing.tables import COUNT_ROW
 from servingsim.timing.coverage import EXTRAPOLATED, NO_COVERAGE
 
@@ -67,7 +68,10 @@ def _visits(visits: Visits, pool: int, leaf: LeafTable) -> FloatArray:
         "decode": visits.decode[pool],
         "prefill": visits.prefill[pool],
         "mixed": visits.mixed[pool if len(visits.mixed) > pool else 0],
-        "pooled": visits.pooled[pool if len(visits.pooled) > pool else 0],
+        **{
+            family: visits.pooled[pool if len(visits.pooled) > pool else 0, row]
+            for family, row in POOLED_ROW.items()
+        },
     }
     table = (
         of_family[leaf.family] if leaf.family in of_family else visits.counts[pool, COUNT_ROW[leaf.family]]

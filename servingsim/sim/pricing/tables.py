@@ -30,6 +30,7 @@ from servingsim.sim.loop.state import (
     OF_SAMPLES,
     OF_TOKENS,
     ONE_LAUNCH,
+    POOLED_ROWS,
     PREFILL_MODE,
     PREFIX_AXIS,
     READING,
@@ -39,6 +40,7 @@ from servingsim.sim.loop.state import (
     STAGE_TOKEN_MS,
     Prices,
 )
+from servingsim.sim.pricing.leaves import POOLED_ROW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,7 +102,7 @@ class PoolPrices:
     @property
     def sharers(self) -> int:
         """Replicas whose experts lie together; 0 where each computes all of its own."""
-        return self.extent.sharers if any(leaf.family == "pooled" for leaf in self.leaves) else 0
+        return self.extent.sharers if any(leaf.family in POOLED_ROW for leaf in self.leaves) else 0
 
 
 def price_tables(pools: Sequence[PoolPrices]) -> Prices:
@@ -123,7 +125,9 @@ def price_tables(pools: Sequence[PoolPrices]) -> Prices:
         axes=np.zeros((number, AXES, max(batches, lengths, chunks, prefixes, contexts, *mixed))),
         points=np.zeros((number, AXES), dtype=np.int64),
         mixed_ms=np.zeros((number, *mixed)),
-        pooled_ms=np.zeros((number, max(pool.extent.max_tokens * pool.sharers for pool in pools) + 1)),
+        pooled_ms=np.zeros(
+            (number, POOLED_ROWS, max(pool.extent.max_tokens * pool.sharers for pool in pools) + 1)
+        ),
     )
     for index, pool in enumerate(pools):
         _fill(prices, index, pool)
@@ -164,8 +168,8 @@ def _fill(prices: Prices, index: int, pool: PoolPrices) -> None:
             prices.prefill_ms[index][shape] += leaf.time_ms
         elif leaf.family == "mixed":
             prices.mixed_ms[index][shape] += leaf.time_ms
-        elif leaf.family == "pooled":
-            prices.pooled_ms[index][shape] += leaf.time_ms
+        elif leaf.family in POOLED_ROW:
+            prices.pooled_ms[index, POOLED_ROW[leaf.family]][shape] += leaf.time_ms
         else:
             prices.count_ms[index, COUNT_ROW[leaf.family]][shape] += leaf.time_ms
 

@@ -98,7 +98,7 @@ def _travel(at: Rows, mlp: MoeMlp, way: str) -> list[Draft]:
             args,
             ["num_tokens"],
             why=DISPATCH_WHY,
-            counted="pooled",
+            counted="gathered",
             family="collective",
             math="tokens to their experts' ranks"
             if way == "dispatch"
