@@ -137,12 +137,18 @@ def serving_options(command: F) -> F:
     help="Keep every so-many-th iteration in --out: iterations.parquet.",
 )
 @click.option(
+    "--interval/--no-interval",
+    default=True,
+    show_default=True,
+    help="Simulate twice more, with kernels at the ends of their 90 % intervals.",
+)
+@click.option(
     "--out",
     type=click.Path(path_type=Path),
     help="Folder for the report, the requests, the page and the trace.",
 )
 @json_flag
-def simulate(
+def simulate(  # noqa: PLR0913 - one parameter an option
     *,
     deployment: Path | None,
     workload: Path | None,
@@ -151,6 +157,7 @@ def simulate(
     slo_ttft_ms: float | None,
     slo_tpot_ms: float | None,
     log_every: int | None,
+    interval: bool,
     out: Path | None,
     as_json: bool,
     **flags: Any,  # noqa: ANN401 - fields of a deployment and a workload, checked there and by click
@@ -189,7 +196,7 @@ def simulate(
             on_progress=stack.enter_context(watching_run()),
             on_log=outputs.add if outputs else None,
         )
-        report = results_of(simulated, slo=slo)
+        report = results_of(simulated, slo=slo, interval=interval)
         files = outputs.finish(report, simulated) if outputs else []
     if as_json:
         emit(report.model_dump(mode="json"))

@@ -70,6 +70,23 @@ def latencies(report: ServingReport) -> list[tuple[str, Spread]]:
     return [(name, spread) for name, spread in found if spread is not None]
 
 
+def interval_text(report: ServingReport) -> str:
+    """What the kernels' own uncertainty makes of the figures; empty where it was not asked for."""
+    found = report.interval
+    if found is None:
+        return ""
+    times = (
+        ("TTFT mean", found.ttft_mean_ms),
+        ("TTFT p90", found.ttft_p90_ms),
+        ("TPOT mean", found.tpot_mean_ms),
+        ("end to end mean", found.e2e_mean_ms),
+    )
+    said = [f"{name} {milliseconds(ends[0])} to {milliseconds(ends[1])}" for name, ends in times if ends]
+    low, high = found.output_tokens_per_s
+    said.append(f"{plain(low)} to {plain(high)} output tokens/s")
+    return f"kernels at the ends of their 90 % intervals: {', '.join(said)}"
+
+
 def facts(report: ServingReport) -> list[tuple[str, str]]:
     """What was served, and what became of it."""
     traffic, outcome = report.traffic, report.outcome

@@ -10,6 +10,7 @@ from server.serving_page.figures import (
     facts,
     goodput_text,
     headline,
+    interval_text,
     latencies,
     milliseconds,
     plain,
@@ -205,6 +206,8 @@ def _figures(pool: PoolResult) -> list[tuple[str, str]]:
 def _trust(report: ServingReport) -> Iterator[Html]:
     trust = report.trust
     said = [f"validated error: {trust.validated_error}"]
+    if between := interval_text(report):
+        said.append(between)
     if trust.how_to_validate:
         said.append(f"to validate: {trust.how_to_validate}")
     said += [

@@ -14,6 +14,7 @@ from server.serving_page.figures import (
     facts,
     goodput_text,
     headline,
+    interval_text,
     latencies,
     milliseconds,
     plain,
@@ -161,6 +162,8 @@ def _trust(report: ServingReport) -> Iterator[Text]:
                     f"{pool.name}: kernel time ± {pool.error_percent:.3g} % (90 %), by its tables' own error"
                 )
             )
+    if between := interval_text(report):
+        yield Text(between)
     yield Text(shown(f"validated error: {trust.validated_error}"))
     if trust.how_to_validate:
         yield Text(shown(f"to validate: {trust.how_to_validate}"))

@@ -70,6 +70,19 @@ class Latency(_Part):
     queue_ms: Spread | None = Field(description="arrival to first iteration, in the pool entered first")
 
 
+class Interval(_Part):
+    """Low and high figures: all kernels as fast, and as slow, as the 90 % interval of their pool's kernel time allows.
+
+    Two more simulations of the same requests; host time, lengths and arrivals are taken as exact.
+    """
+
+    ttft_mean_ms: tuple[float, float] | None = Field(description="mean TTFT")
+    ttft_p90_ms: tuple[float, float] | None = Field(description="90th percentile of TTFT")
+    tpot_mean_ms: tuple[float, float] | None = Field(description="mean TPOT")
+    e2e_mean_ms: tuple[float, float] | None = Field(description="mean end to end")
+    output_tokens_per_s: tuple[float, float] = Field(description="output tokens a second")
+
+
 class Slo(_Part):
     """Limits that a request must keep, every one that is given."""
 
@@ -229,6 +242,9 @@ class ServingFigures(_Part):
     outcome: Outcome
     throughput: Throughput
     latency: Latency
+    interval: Interval | None = Field(
+        None, description="from kernels at the ends of their 90 % intervals; None: unknown, or not asked for"
+    )
     goodput: Goodput | None = Field(description="None without an SLO")
     prefix_hit_share: float = Field(
         description="prompt tokens found in a prefix cache, of those of requests done"

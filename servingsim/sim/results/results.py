@@ -8,6 +8,7 @@ import numpy as np
 
 from servingsim.sim.loop.state import ITERATIONS
 from servingsim.sim.results.capacity import SPECULATION, capacities, queue_growth
+from servingsim.sim.results.interval import interval_of
 from servingsim.sim.results.latency import curves_of, latency_of, samples_of
 from servingsim.sim.results.pools import pool_results
 from servingsim.sim.results.report import (
@@ -45,13 +46,16 @@ NEAR = 0.8
 """Share of the capacity from which traffic is near it."""
 
 
-def results_of(simulated: Simulated, *, slo: Slo | None = None, check_tables: bool = True) -> ServingReport:
+def results_of(
+    simulated: Simulated, *, slo: Slo | None = None, check_tables: bool = True, interval: bool = False
+) -> ServingReport:
     """Everything that a run says.
 
     Args:
         simulated: A run that came to its end.
         slo: Limits for the goodput.
         check_tables: Price random iterations with the model too, and say how far the loop's tables are from it.
+        interval: Simulate twice more, with kernels at the ends of their 90 % intervals.
     """
     sim = simulated.sim
     samples = samples_of(sim)
@@ -70,6 +74,7 @@ def results_of(simulated: Simulated, *, slo: Slo | None = None, check_tables: bo
         outcome=outcome,
         throughput=throughput,
         latency=latency,
+        interval=interval_of(simulated, pools) if interval else None,
         goodput=_goodput(samples, slo, span_ms) if slo else None,
         prefix_hit_share=hit_share,
         load=load,

@@ -17,6 +17,7 @@ from servingsim.sim.loop.state import (
     LOGGED_ROWS,
     NEXT_ARRIVAL,
     NUM_OPEN,
+    SEED,
     STUCK,
 )
 from servingsim.sim.pricing.tables import price_tables
@@ -40,6 +41,7 @@ EVENTS_A_PIECE = 200_000
 """Events between two reports of progress: a fraction of a second."""
 MOST_IDLE_ITERATIONS = 1_000_000
 """Iterations without a new token or request after which a run goes in circles: preempted for ever."""
+KERNEL_TABLES = frozenset({"count_ms", "decode_ms", "prefill_ms", "mixed_ms", "pooled_ms"})
 LOG_ROWS = 65_536
 """Iterations between two emptyings of the log."""
 
@@ -129,6 +131,26 @@ def simulate(
     return Simulated(
         deployment, workload, pools, sim, time.perf_counter() - built_s, round(built_s - begin_s, 3)
     )
+
+
+def simulated_again(simulated: Simulated, kernel_factors: Sequence[float]) -> Simulation:
+    """The same run with the kernels of each pool so many times as long; host time stays."""
+    prices = simulated.sim.prices
+    factors = np.array(kernel_factors)
+    scaled = {
+        name: table * factors.reshape(-1, *(1,) * (table.ndim - 1))
+        for name, table in prices._asdict().items()
+        if name in KERNEL_TABLES
+    }
+    sim = new_simulation(
+        to_requests(simulated.workload),
+        [_settings(index, simulated.pools, simulated.deployment) for index in range(len(simulated.pools))],
+        prices._replace(**scaled),
+        seed=int(simulated.sim.counters[SEED]),
+        key_tokens=simulated.workload.key_tokens,
+    )
+    _run_to_end(sim, None, None)
+    return sim
 
 
 def _pools(
