@@ -23,6 +23,8 @@ Function = TypeVar("Function", bound="Callable[..., Any]")
 PACKAGE = Path(__file__).parent
 COMPILED_ROOMS = ("workers", "cluster", "sim/loop")
 """Folders whose functions are compiled by `compiled` and call one another."""
+COMPILED_FILES = ("compiled.py", "timing/slot_inputs.py")
+"""Files beside them that compiled code comes from."""
 
 INTERNAL = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Wrappers for calls from Python are nearly half of the time to compile: most functions need none."""
@@ -74,7 +76,7 @@ def sources_digest() -> str:
     """Digest of every source that compiled code can come from."""
     digest = hashlib.sha256()
     compiled_files = (file for room in COMPILED_ROOMS for file in (PACKAGE / room).rglob("*.py"))
-    for file in sorted([Path(__file__), *compiled_files]):
+    for file in sorted([*(PACKAGE / name for name in COMPILED_FILES), *compiled_files]):
         digest.update(file.relative_to(PACKAGE).as_posix().encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()[:16]

@@ -167,7 +167,8 @@ class BuildSite:
         if not kernel.tables:
             return None
         kernel = replace(kernel, on_missing=self.on_missing)
-        return Op(kernel.name, kernel, MIXED_REQUESTS, hosts=("kv_append",))
+        filling = 2 * self.source.device(self.device).multiprocessors / int(heads["num_kv_heads"])
+        return Op(kernel.name, kernel, MIXED_REQUESTS, width=filling, hosts=("kv_append",))
 
     def kernel(self, name: str, kind: KernelKind[Any, Any], **fields: ArgValue) -> Kernel:
         """A kernel of this site; what its Config does not allow is refused under the op's name."""

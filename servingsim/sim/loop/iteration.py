@@ -16,7 +16,6 @@ from servingsim.sim.loop.pricing import pooled_alone_ms, price, price_again
 from servingsim.sim.loop.state import (
     ACCEPTANCE,
     END,
-    KEYS,
     NEXT_TURN,
     NUM_MOVING,
     NUM_OPEN,
@@ -93,7 +92,7 @@ def begin(sim: Simulation, worker: int) -> bool:
 def _begin_again(sim: Simulation, worker: int, count: int) -> None:
     """Begin the worker's last iteration once more: the same requests, one token each."""
     now_ms = sim.clock_ms[0]
-    kernel_ms, host_ms = price_again(sim, worker, count, int(sim.steady[worker, KEYS]))
+    kernel_ms, host_ms = price_again(sim, worker, count)
     kernel_ms += pooled_alone_ms(sim, worker, count)
     end_ms = now_ms + (kernel_ms + host_ms)
     sim.lanes_ms[worker, 0, STAGE_FREE] = sim.lanes_ms[worker, 0, END] = end_ms

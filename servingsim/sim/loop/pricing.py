@@ -17,11 +17,14 @@ from servingsim.sim.loop.state import (
     DECODE_KEYS,
     EACH,
     EAGER_MS,
+    FILLING,
     GRAPH_MAX_SEQS,
     GRAPH_MS,
     GROUP_FACTOR,
     HOST_MS,
+    KEYS,
     KV_AXIS,
+    LONGEST,
     MIXED_BATCH_AXIS,
     MIXED_CHUNK_AXIS,
     MIXED_KV_AXIS,
@@ -46,6 +49,7 @@ from servingsim.sim.loop.state import (
     SAMPLED_TOKENS,
     SHARERS,
 )
+from servingsim.timing.slot_inputs import FADES, LATE, WHOLE
 from servingsim.workers.state import COMPUTED, DECODING, KNOWN, POOL, STATE
 
 if TYPE_CHECKING:
@@ -64,11 +68,12 @@ def price(sim: Simulation, worker: int, count: int) -> tuple[float, float, int]:
 
 
 @compiled
-def price_again(sim: Simulation, worker: int, decodes: int, keys: int) -> tuple[float, float]:
-    """Kernel time and host time of an iteration of decode requests alone, one new token each, ms."""
-    pool = int(sim.workers.ints[worker, POOL])
+def price_again(sim: Simulation, worker: int, decodes: int) -> tuple[float, float]:
+    """Kernel time and host time of a worker's last iteration once more: decodes alone, one new token each, ms."""
+    pool, steady = int(sim.workers.ints[worker, POOL]), sim.steady[worker]
+    keys, longest = int(steady[KEYS]), int(steady[LONGEST])
     kernel_ms = _decodes_alone_ms(
-        sim.prices, sim.visits, sim.sums[worker], pool, decodes, decodes, decodes, keys
+        sim.prices, sim.visits, sim.sums[worker], pool, decodes, decodes, decodes, keys, longest
     )
     return kernel_ms, _host_ms(sim, worker, decodes, 0)
 
@@ -129,7 +134,10 @@ def kernels_ms(
             sums[PREFILL_KEYS] += keys
     decodes = count - prefills
     if prefills == 0:
-        return _decodes_alone_ms(prices, visits, sums, pool, decodes, tokens, sampled, decode_keys), 0
+        return (
+            _decodes_alone_ms(prices, visits, sums, pool, decodes, tokens, sampled, decode_keys, longest),
+            0,
+        )
     sums[PREFILL_PAIRS] += pairs
     sums[NEW_TOKENS] += tokens
     sums[PREFILL_TOKENS] += tokens - decode_tokens
@@ -165,6 +173,7 @@ def _decodes_alone_ms(
     tokens: int,
     sampled: int,
     keys: int,
+    longest: int,
 ) -> float:
     """Kernel time of an iteration without a prefill, ms."""
     sums[NEW_TOKENS] += tokens
@@ -176,7 +185,7 @@ def _decodes_alone_ms(
     if prices.points[pool, CONTEXT_AXIS] > 0:
         kernel_ms += _context_ms(prices, visits, pool, OF_CONTEXT, keys)
     if prices.modes[pool, ONE_LAUNCH]:
-        kernel_ms += _one_launch_ms(prices, visits, pool, 0.0, 0.0, decodes, keys, 0)
+        kernel_ms += _one_launch_ms(prices, visits, pool, 0.0, 0.0, decodes, keys, longest)
     return kernel_ms + _decode_ms(prices, visits, pool, decodes, keys)
 
 
@@ -308,12 +317,23 @@ def _one_launch_ms(
     keys: int,
     longest: int,
 ) -> float:
-    """Attention of all requests as one launch, at the decodes' mean length, and what the longest one takes beyond."""
+    """Attention of all requests as one launch, at the decodes' mean length, and what the longest one takes beyond.
+
+    As the slot input `mixed_requests` says it.
+    """
     mean = keys / decodes if decodes > 0 else 0.0
+    if longest <= mean:
+        return _mixed_ms(prices, visits, pool, new, prefix, decodes, mean, 1.0)
+    if new == 0.0:
+        filling = prices.host[pool, FILLING]
+        if filling == 0.0 or decodes < WHOLE * filling:
+            return _mixed_ms(prices, visits, pool, 0.0, 0.0, decodes, mean, 1.0)
+        late = LATE * (filling / decodes) ** FADES
+        time_ms = _mixed_ms(prices, visits, pool, 0.0, 0.0, decodes, mean, 1.0 - late)
+        return time_ms + _mixed_ms(prices, visits, pool, 0.0, 0.0, decodes, float(longest), late)
     time_ms = _mixed_ms(prices, visits, pool, new, prefix, decodes, mean, 1.0)
-    if longest > mean and new > 0.0:
-        time_ms += _mixed_ms(prices, visits, pool, 1.0, 0.0, 1, float(longest), 1.0)
-        time_ms += _mixed_ms(prices, visits, pool, 1.0, 0.0, 1, mean, -1.0)
+    time_ms += _mixed_ms(prices, visits, pool, 1.0, 0.0, 1, float(longest), 1.0)
+    time_ms += _mixed_ms(prices, visits, pool, 1.0, 0.0, 1, mean, -1.0)
     return time_ms
 
 

@@ -27,14 +27,14 @@ EACH, TOGETHER = range(2)
 LINEAR, NEXT_UP = range(2)
 
 # Columns of a pool's host costs.
-GRAPH_MS, EAGER_MS, REQUEST_MS, GRAPH_MAX_SEQS, STAGE_SHARE, STAGE_TOKEN_MS, ACCEPTANCE, GROUP_FACTOR = range(
-    8
-)
-HOST_COLUMNS = 8
+GRAPH_MS, EAGER_MS, REQUEST_MS, GRAPH_MAX_SEQS, STAGE_SHARE, STAGE_TOKEN_MS = range(6)
+ACCEPTANCE, GROUP_FACTOR, FILLING = range(6, 9)
+HOST_COLUMNS = 9
 """`GRAPH_MS`, `EAGER_MS`: host time of an iteration that is replayed as a graph (decodes only, at most
 `GRAPH_MAX_SEQS`), and of any other; `REQUEST_MS`: for each request in it; `STAGE_SHARE`: share of the model in the
 largest pipeline stage; `STAGE_TOKEN_MS`: to hand one token to the next stage; `ACCEPTANCE`: chance that a draft token
-is accepted; `GROUP_FACTOR`: on prefill attention where several chunks are one launch."""
+is accepted; `GROUP_FACTOR`: on prefill attention where several chunks are one launch; `FILLING`: decodes
+that fill the device, 0 where unknown, as the slot input `mixed_requests` takes it."""
 
 # Columns of a pool's modes.
 PREFILL_MODE, READING, ONE_LAUNCH, SHARERS = range(4)
@@ -67,11 +67,11 @@ milliseconds; `PEERS_MS`: in iterations, waiting for replicas that have more to 
 END, STAGE_FREE = range(2)
 
 # Columns of a worker's repeated decode steps.
-STEPS_LEFT, STEPS_DONE, KEYS, SORTED, UNDER_WAY = range(5)
-STEADY_COLUMNS = 5
+STEPS_LEFT, STEPS_DONE, KEYS, LONGEST, SORTED, UNDER_WAY = range(6)
+STEADY_COLUMNS = 6
 """`STEPS_LEFT`: how often its last iteration can surely be repeated; `STEPS_DONE`: repeats that have ended and that its
-requests do not show yet; `KEYS`: keys that the next one reads; `SORTED`: `steady_order` is filled; `UNDER_WAY`: the
-iteration under way is a repeat."""
+requests do not show yet; `KEYS`, `LONGEST`: keys that the next one reads, of all requests and of the longest; `SORTED`:
+`steady_order` is filled; `UNDER_WAY`: the iteration under way is a repeat."""
 
 # Columns of a logged iteration.
 LOG_BEGIN_MS, LOG_END_MS, LOG_WORKER, LOG_REQUESTS, LOG_PREFILLS, LOG_TOKENS = range(6)

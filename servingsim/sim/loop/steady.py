@@ -16,6 +16,7 @@ from servingsim.sim.loop.gaps import gap_bin
 from servingsim.sim.loop.state import (
     END,
     KEYS,
+    LONGEST,
     SORTED,
     STEPS_DONE,
     STEPS_LEFT,
@@ -55,15 +56,17 @@ def look_ahead(sim: Simulation, worker: int) -> None:
     steady, count = sim.steady[worker], int(sim.batch_size[worker, 0])
     if settings[STAGES] > 1 or settings[DRAFT_TOKENS] > 0 or count != settings[NUM_RUNNING]:
         return
-    least, keys = 1 << 30, 0
+    least, keys, longest = 1 << 30, 0, 0
     for index in range(count):
         request = batch[index, 0]
         known = int(ints[request, KNOWN])
         least = min(least, int(ints[request, PROMPT]) + int(ints[request, OUTPUT]) - known)
         keys += known
+        longest = max(longest, known)
     # The step that makes a request's last token is none of them.
     if least > WORTH:
-        steady[STEPS_LEFT], steady[STEPS_DONE], steady[KEYS], steady[SORTED] = least - 1, 0, keys, 0
+        steady[STEPS_LEFT], steady[STEPS_DONE], steady[SORTED] = least - 1, 0, 0
+        steady[KEYS], steady[LONGEST] = keys, longest
         sim.steady_ms[worker] = sim.clock_ms[0]
 
 
@@ -113,6 +116,7 @@ def end_repeat(sim: Simulation, worker: int) -> None:
     steady[STEPS_LEFT] -= 1
     steady[STEPS_DONE] += 1
     steady[KEYS] += count
+    steady[LONGEST] += 1
 
 
 @compiled

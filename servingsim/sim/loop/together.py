@@ -19,7 +19,6 @@ from servingsim.sim.loop.pricing import pooled_ms, price, price_again
 from servingsim.sim.loop.state import (
     END,
     GRAPH_MAX_SEQS,
-    KEYS,
     LOG_END_MS,
     LOGGED,
     PEERS_MS,
@@ -80,7 +79,7 @@ def _begin_own(sim: Simulation, worker: int) -> tuple[float, int, int]:
     now_ms = sim.clock_ms[0]
     count, again = plan_next(sim, worker)
     if again:
-        kernel_ms, host_ms = price_again(sim, worker, count, int(sim.steady[worker, KEYS]))
+        kernel_ms, host_ms = price_again(sim, worker, count)
         write_down(sim, worker, 0, 0, count, now_ms, now_ms)
         return kernel_ms + host_ms, count, 0
     if count == 0:

@@ -16,6 +16,7 @@ from servingsim.sim.loop.state import (
     COUNT_ROWS,
     EACH,
     EAGER_MS,
+    FILLING,
     GRAPH_MAX_SEQS,
     GRAPH_MS,
     GROUP_FACTOR,
@@ -89,6 +90,7 @@ class PoolPrices:
         stage_share: Share of the model in the largest pipeline stage.
         stage_token_ms: To hand one token to the next stage.
         acceptance: Chance that a draft token is accepted.
+        filling: Decodes that fill the device in a launch over both phases; 0: unknown.
     """
 
     leaves: tuple[LeafTable, ...]
@@ -98,6 +100,7 @@ class PoolPrices:
     stage_share: float = 1.0
     stage_token_ms: float = 0.0
     acceptance: float = 0.0
+    filling: float = 0.0
 
     @property
     def sharers(self) -> int:
@@ -147,7 +150,11 @@ def _fill(prices: Prices, index: int, pool: PoolPrices) -> None:
         1.0,
         pool.acceptance,
     )
-    host[STAGE_SHARE], host[STAGE_TOKEN_MS] = pool.stage_share, pool.stage_token_ms
+    host[STAGE_SHARE], host[STAGE_TOKEN_MS], host[FILLING] = (
+        pool.stage_share,
+        pool.stage_token_ms,
+        pool.filling,
+    )
     by_context = any(leaf.family in {"context", "prefill_context"} for leaf in pool.leaves)
     named: list[tuple[int, FloatArray]] = [
         (CONTEXT_AXIS, pool.axes.context if by_context else np.zeros(0)),

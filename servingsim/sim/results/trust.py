@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from servingsim.sim.serving.simulate import Simulated
     from servingsim.timing.source import Provenance
 
-SUM_OF_PHASES = "0.3 to 1.4 times, half the time 0.6 to 1.0"
+SUM_OF_PHASES = "0.3 to 1.4 of it, half the time 0.6 to 1.0"
 """5th to 95th percentile and quartiles of 46,000 launches over a prefill chunk and decodes (LLMServingSim's profiles of
 Llama-3.1-8B): alone, decodes split their keys over blocks, beside a chunk they do not."""
 
@@ -101,7 +101,7 @@ def _notes(pool: PoolModel, simulated: Simulated) -> Iterator[str]:
     if _adds_both_phases(pool):
         yield (
             f"{pool.pool.name}: attention of prefill chunks beside decodes is the sum of both alone; one launch over "
-            f"both was not measured here (on RTX 4090 and RTX PRO 6000, vLLM 0.19, the sum is {SUM_OF_PHASES} of it)"
+            f"both was not measured here (on RTX 4090 and RTX PRO 6000, vLLM 0.19, the sum is {SUM_OF_PHASES})"
         )
     if simulated.deployment.disaggregated:
         link = simulated.deployment.link

@@ -102,6 +102,7 @@ def pool_model(
         host=HostCosts(**pool.host.model_dump()),
         stage_share=math.ceil(built.view.num_layers / pool.pp) / built.view.num_layers,
         acceptance=scheduler.acceptance,
+        filling=launches[0].points.width if launches else 0.0,
     )
     return PoolModel(pool, built, prices, _worker(pool, longest, _kv_blocks(pool, memory)), memory)
 
