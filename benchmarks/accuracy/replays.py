@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks.accuracy.contract import Claim, Scope, ValidatedRecord
 from benchmarks.h100_rows import Absent
+from profiling.importers.aiconfigurator.plan import Choice
+from profiling.importers.aiconfigurator.run import run_import as run_gpu_import
 from profiling.importers.llmservingsim.run import run_import
 from profiling.source import StoreSource
 from profiling.store import Store
@@ -107,9 +109,16 @@ def claims() -> list[Claim]:
         configs = [str(path) for path in CONFIGS.values()]
         for profile in sorted({each.profile for each in (PRO, ADA, EXPERTS)}):
             run_import(store, str(RUNS / "profiler_perf" / profile), configs)
+        _import_collectives(store)
         source = StoreSource(store)
         found = [_kernels_only(each, source) for each in (PRO, ADA, EXPERTS)]
         return [*found, _with_host(PRO, source), _with_host_of(EXPERTS, PRO, source)]
+
+
+def _import_collectives(store: Store) -> None:
+    """What two replicas give each other, as aiconfigurator measured it on the same GPU."""
+    tables = ("nccl_all_gather", "nccl_reduce_scatter")
+    run_gpu_import(store, Choice(system="rtx_pro_6000_server", stack="vllm", table=tables))
 
 
 def replayed(replay: Replay, requests: MeasuredRequests, source: TimingSource, host: Host) -> RequestTimes:

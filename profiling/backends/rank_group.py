@@ -38,7 +38,8 @@ class RankJob:
 
     Attributes:
         transport: `gloo` or `nccl`.
-        op: `all_reduce`; `p2p` from rank 0 to rank 1; `all_to_all` of equal parts, `all_to_all_sum` of what arrived.
+        op: `all_reduce`; `all_gather` and `reduce_scatter` of equal parts of the message; `p2p` from rank 0 to rank 1;
+            `all_to_all` of equal parts, `all_to_all_sum` of what arrived.
         num_ranks: Ranks.
         elements: Elements of the message.
         dtype: Their dtype, as torch calls it.

@@ -104,6 +104,18 @@ class Rank:
         self._distributed.all_reduce(message)
         return message
 
+    def _all_gather(self, message: Tensor) -> Tensor:
+        """Each rank gives one part of the message; the parts of all come back."""
+        gathered = self._torch.empty_like(message)
+        self._distributed.all_gather_into_tensor(gathered, message[: len(message) // self._ranks])
+        return gathered
+
+    def _reduce_scatter(self, message: Tensor) -> Tensor:
+        """The sum of all messages, of which each rank keeps one part."""
+        part = self._torch.empty_like(message[: len(message) // self._ranks])
+        self._distributed.reduce_scatter_tensor(part, message)
+        return part
+
     def _all_to_all(self, message: Tensor) -> Tensor:
         """An equal part of the message to each rank; what arrives is held in the order of the senders."""
         received = self._torch.empty_like(message)

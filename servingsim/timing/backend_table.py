@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 BETWEEN_DONORS = 0.12
 """Half width of a shape read from measured shapes on both sides: 90 % of the products of held-out shapes lie within
 0.115, on tables of A100, B200, L40S and H200."""
+AS_WIDE = {"bf16": "fp16", "fp16": "bf16"}
 OUTSIDE_DONORS = 0.3
 """Likewise of a shape beyond all measured ones, or in too wide a gap: 0.27."""
 
@@ -92,6 +93,8 @@ def build_table_of(
     context = _context(backend, kind, config, source, limits)
     fixed = kind.fixed(config)
     rows = source.rows(kind.table, config.gpu_name, backend, fixed, kind.axes)
+    if rows is None and kind.over_link:
+        rows = _as_wide(backend, kind, config, source)
     if rows is not None and len(rows):
         coords = np.stack([rows.args[axis] for axis in kind.axes], axis=1)
         kin = kin_of(backend, kind, config, source) if needs_kin(kind, coords) else None
@@ -106,6 +109,22 @@ def build_table_of(
     if rows is None or not len(rows):
         return None
     return _donated(backend, kind, config, rows, cache, context, _work_of_shape(kind, config, limits))
+
+
+def _as_wide(
+    backend: str, kind: KernelKind[Any, Any], config: KernelConfig, source: TimingSource
+) -> KernelRows | None:
+    """Rows of the same message in elements of another dtype as wide: a link moves bytes."""
+    fixed = kind.fixed(config)
+    other = AS_WIDE.get(str(fixed.get("dtype")))
+    if other is None:
+        return None
+    rows = source.rows(kind.table, config.gpu_name, backend, {**fixed, "dtype": other}, kind.axes)
+    if rows is None:
+        return None
+    whence = f"{rows.provenance.source}, " if rows.provenance.source else ""
+    told = replace(rows.provenance, source=f"{whence}of {other}, as wide")
+    return replace(rows, provenance=told)
 
 
 def _measured(

@@ -68,7 +68,10 @@ def head(site: BuildSite, rank: DecoderShape) -> Worklet:
     lm_head = site.gemm(
         "head.lm_head", n=rank.vocab_size, k=rank.hidden_size, dtype=rank.dtype, sampled_only=True
     )
-    return Worklet("head", (final, lm_head))
+    if rank.tp == 1:
+        return Worklet("head", (final, lm_head))
+    gather = site.logits_gather(num_ranks=rank.tp, elements=rank.vocab_size, dtype=rank.dtype)
+    return Worklet("head", (final, lm_head, gather))
 
 
 def _norm_before(site: BuildSite, rank: DecoderShape, at: str) -> Op:

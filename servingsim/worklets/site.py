@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from servingsim.ops.atomic import Op
 from servingsim.ops.attention.dense import DenseAttention, DenseAttentionConfig
 from servingsim.timing.engine import Kernel
+from servingsim.timing.kernels.all_gather import KERNEL as ALL_GATHER
 from servingsim.timing.kernels.all_reduce import KERNEL as ALL_REDUCE
 from servingsim.timing.kernels.attention_mixed import KERNEL as ATTENTION_MIXED
 from servingsim.timing.kernels.elementwise import KERNEL as ELEMENTWISE
@@ -107,6 +108,14 @@ class BuildSite:
         most = round(self.bounds.max_num_tokens * token_bytes)
         kernel = self.kernel(name, ALL_REDUCE, num_ranks=num_ranks, dtype=dtype, max_message_bytes=most)
         return Op(name, kernel, TOTAL_TOKENS, width=token_bytes)
+
+    def logits_gather(self, *, num_ranks: int, elements: int, dtype: Dtype) -> Op:
+        """The `elements` logits of each sampled position that a rank has, brought together with those of the others."""
+        position_bytes = elements * dtype_bytes(dtype)
+        most = round(self.bounds.max_num_seqs * position_bytes)
+        name = "head.logits_gather"
+        kernel = self.kernel(name, ALL_GATHER, num_ranks=num_ranks, dtype=dtype, max_message_bytes=most)
+        return Op(name, kernel, SAMPLED_POSITIONS, width=position_bytes)
 
     def attention(self, name: str, rank: DecoderShape, window_size: int) -> DenseAttention | Op:
         """Attention over one rank's heads: one launch where such launches were measured, else one a phase."""

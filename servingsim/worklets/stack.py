@@ -52,7 +52,10 @@ def engine_routes(framework: str) -> tuple[Route, ...]:
         Route("attention_decode", measured, own),
         Route("attention_mixed", measured, own),
         *(Route(kind, ("torch",), own) for kind in kinds),
-        Route("all_reduce", ("nccl", "gloo"), (framework, "nccl")),
+        *(
+            Route(kind, ("nccl", "gloo"), (framework, "nccl"))
+            for kind in ("all_reduce", "all_gather", "reduce_scatter")
+        ),
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from servingsim.timing.work.amount import dtype_bytes
 from skills.split_model.catalogue.find import catalogue_of
 from skills.split_model.draft import Cover, Draft
-from skills.split_model.launches import GATHER_WHY, NORM_WHY
+from skills.split_model.launches import NORM_WHY
 from skills.split_model.schema import MapsTo
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from skills.split_model.model_input import ModelOnStack
 
 ADD_NORM = "fused_add_rms_norm"
-ALL_GATHER = "all_gather"
 
 
 @dataclass(frozen=True)
@@ -225,14 +224,12 @@ class LayerRows:
         rank = self.rows.rank
         if rank.tp == 1:
             return []
-        exists = ALL_GATHER in self.rows.known
         return [
             self._row(
                 "head.logits_gather", family="collective", math="logits of all ranks (not in the traced model)",
-                verdict="reuse" if exists else "new_kernel", why="" if exists else GATHER_WHY,
-                counted="sampled", width=float(token_bytes),
+                verdict="reuse", counted="sampled", width=float(token_bytes),
                 maps_to=MapsTo(
-                    kind=ALL_GATHER, args={"num_ranks": rank.tp, "dtype": rank.dtype}, axes=["message_bytes"]
+                    kind="all_gather", args={"num_ranks": rank.tp, "dtype": rank.dtype}, axes=["message_bytes"]
                 ),
             )
         ]  # fmt: skip

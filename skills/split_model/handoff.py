@@ -45,13 +45,6 @@ KNOWN = {
             "x, residual, weight and both results have one dtype",
         ),
     ),
-    "all_gather": Known(
-        ("gloo", "nccl"),
-        "collective",
-        ("num_ranks", "message_bytes", "dtype"),
-        {"num_ranks": 2, "message_bytes": 4096, "dtype": "fp32"},
-        ("message_bytes is what one rank contributes", "num_ranks is 2 or more"),
-    ),
 }
 
 

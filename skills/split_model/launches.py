@@ -6,10 +6,6 @@ NORM_WHY = (
     "rms_norm reads one row and writes one; fused_add_rms_norm reads input and residual and writes the sum and the "
     "norm in one launch: twice the bytes of a row, another public callable, and no args of rms_norm say so"
 )
-GATHER_WHY = (
-    "all_reduce sums and returns a message of the same size; a gather returns one of num_ranks times the size, "
-    "without arithmetic: another callable and another meaning of message_bytes"
-)
 
 ROTARY = {
     "vllm": "launch preparation: the table is built at load",

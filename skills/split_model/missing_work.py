@@ -19,13 +19,6 @@ def fused_add_rms_norm(*, num_tokens: Number, hidden_size: Number, dtype: str) -
     return Work(5 * elements, (2 * elements + as_number(hidden_size)) * width, 2 * elements * width)
 
 
-def all_gather(*, message_bytes: Number, num_ranks: Number, dtype: str) -> Work:
-    """Each rank sends its part and receives those of the others."""
-    del dtype
-    count = as_number(message_bytes)
-    return Work(0.0, count, count * (as_number(num_ranks) - 1))
-
-
 def sparse_mla_prefill(  # noqa: PLR0913 - the args of the kernel
     *,
     batch_size: Number,
@@ -241,7 +234,6 @@ MISSING: dict[str, Callable[..., Work]] = {
     each.__name__: each
     for each in (
         fused_add_rms_norm,
-        all_gather,
         sparse_mla_prefill,
         sparse_mla_decode,
         sparse_index_prefill,

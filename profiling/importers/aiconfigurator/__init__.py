@@ -43,7 +43,8 @@ def _options() -> tuple[click.Option, ...]:
             metavar="NAME",
             help="Only this table (repeatable): gemm, context_attention, generation_attention, context_mla, "
             "generation_mla, mla_bmm, gdn_scan, gdn_step, gdn_conv, mamba2_conv, moe, moe_a2a_dispatch, "
-            "moe_a2a_combine, deepep_ll_dispatch, deepep_ll_combine, custom_allreduce, nccl.",
+            "moe_a2a_combine, deepep_ll_dispatch, deepep_ll_combine, custom_allreduce, nccl, nccl_all_gather, "
+            "nccl_reduce_scatter.",
         ),
         click.Option(
             ["--systems-dir"], metavar="PATH", help="A folder of systems in place of the package's."

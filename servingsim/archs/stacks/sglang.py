@@ -20,8 +20,5 @@ STACK = Stack(
     vocab_multiple=64,
     max_tp=64,
     routes=engine_routes("sglang"),
-    unpriced=(
-        Unpriced("logits gather", "all ranks' logits to one; there is no kernel kind for it", from_tp=2),
-        Unpriced("sampling", "top-k and top-p over the logits, and its bookkeeping"),
-    ),
+    unpriced=(Unpriced("sampling", "top-k and top-p over the logits, and its bookkeeping"),),
 )

@@ -20,8 +20,5 @@ STACK = Stack(
     vocab_multiple=1,
     max_tp=64,
     routes=engine_routes("trtllm"),
-    unpriced=(
-        Unpriced("logits gather", "all ranks' logits to one; there is no kernel kind for it", from_tp=2),
-        Unpriced("sampling", "the sampler over the logits, and its bookkeeping"),
-    ),
+    unpriced=(Unpriced("sampling", "the sampler over the logits, and its bookkeeping"),),
 )

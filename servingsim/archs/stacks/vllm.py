@@ -19,8 +19,5 @@ STACK = Stack(
     vocab_multiple=64,
     max_tp=64,
     routes=engine_routes("vllm"),
-    unpriced=(
-        Unpriced("logits gather", "all ranks' logits to one; there is no kernel kind for it", from_tp=2),
-        Unpriced("sampling", "argmax or top-p over the logits, and its bookkeeping"),
-    ),
+    unpriced=(Unpriced("sampling", "argmax or top-p over the logits, and its bookkeeping"),),
 )

@@ -13,6 +13,8 @@ Merge = Literal["qkv", "gate_up", "act_mul", "add_norm", "qkv_a", "rope_append",
 and product (`act_mul`), residual sum and norm (`add_norm`), rotation and cache write (`rope_append`). `absorb` is no
 launch: decode of MLA over the latent, not over expanded keys."""
 
+Gives = Literal["rows", "hidden", "scores", "choices"]
+
 
 @dataclass(frozen=True)
 class Launch:
@@ -42,6 +44,9 @@ class Catalogue:
         kv_append: `copy`: new tokens into pages; `cat`: the cache is copied to grow.
         vocab_multiple: The vocabulary is padded to a multiple of this.
         max_tp: Largest tensor-parallel degree that it is split for.
+        gives: What replicas that share experts give each other for a token: its `hidden` state alone, with its `scores`
+            of all experts, or with its `choices`; then their results are summed and scattered. `rows`: an all-to-all
+            of rows for the experts' ranks and back.
         launches: By the end of an op's name; the longest that fits is meant.
     """
 
@@ -54,6 +59,7 @@ class Catalogue:
     vocab_multiple: int
     max_tp: int
     launches: Mapping[str, Launch]
+    gives: Gives = "rows"
 
     def launch_of(self, op: str) -> Launch | None:
         """The entry of an op; None where the catalogue has none."""

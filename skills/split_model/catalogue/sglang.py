@@ -28,6 +28,7 @@ CATALOGUE = Catalogue(
     kv_append="copy",
     vocab_multiple=64,
     max_tp=64,
+    gives="hidden",
     launches={
         "embed.lookup": Launch(
             "rows of the rank's part", f"{LAYERS}/vocab_parallel_embedding.py", "VocabParallelEmbedding"
@@ -104,9 +105,13 @@ CATALOGUE = Catalogue(
         "experts_down": Launch("second grouped GEMM", EXPERTS, "fused_experts_impl"),
         "experts_sum": Launch("sum over each token's experts", EXPERTS, "fused_experts_impl"),
         "dispatch": Launch(
-            "all-to-all to the experts' ranks", f"{LAYERS}/moe/token_dispatcher/deepep.py", "DeepEPDispatcher"
+            "all-gather of hidden states (no a2a backend, the default)",
+            f"{LAYERS}/dp_attention.py",
+            "dp_gather_partial",
         ),
-        "combine": Launch("all-to-all back", f"{LAYERS}/moe/token_dispatcher/deepep.py", "DeepEPDispatcher"),
+        "combine": Launch(
+            "reduce-scatter of the experts' results", f"{LAYERS}/dp_attention.py", "dp_reduce_scatter_tensor"
+        ),
         "shared_add": Launch("sum with the shared experts", MLA, "DeepseekV2MoE"),
         "shared_gate": Launch("one GEMM of one column", f"{MODELS}/qwen2_moe.py", "Qwen2MoeSparseMoeBlock"),
         "parallel_add": Launch("sum of both branches", f"{MODELS}/gemma4_causal.py", "Gemma4DecoderLayer"),

@@ -28,6 +28,7 @@ CATALOGUE = Catalogue(
     kv_append="copy",
     vocab_multiple=1,
     max_tp=64,
+    gives="choices",
     launches={
         "embed.lookup": Launch("rows of the rank's part", f"{MODULES}/embedding.py", "Embedding"),
         "norm": Launch(
@@ -99,15 +100,9 @@ CATALOGUE = Catalogue(
         "experts_down": Launch("second grouped GEMM of fused_moe", EXPERTS, "CutlassFusedMoE"),
         "experts_sum": Launch("finalise of fused_moe", EXPERTS, "CutlassFusedMoE"),
         "dispatch": Launch(
-            "all-to-all to the experts' ranks",
-            f"{MODULES}/fused_moe/communication/communication_factory.py",
-            "CommunicationFactory",
+            "all-gather of hidden states and choices (no all-to-all over NVLink)", EXPERTS, "CutlassFusedMoE"
         ),
-        "combine": Launch(
-            "all-to-all back",
-            f"{MODULES}/fused_moe/communication/communication_factory.py",
-            "CommunicationFactory",
-        ),
+        "combine": Launch("reduce-scatter of the experts' results", EXPERTS, "CutlassFusedMoE"),
         "shared_add": Launch(
             "sum with the shared experts", f"{MODELS}/modeling_deepseekv3.py", "Deepseekv3MoE"
         ),

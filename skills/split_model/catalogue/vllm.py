@@ -33,6 +33,7 @@ CATALOGUE = Catalogue(
     kv_append="copy",
     vocab_multiple=64,
     max_tp=64,
+    gives="scores",
     launches={
         "embed.lookup": Launch(
             "rows of the rank's part", f"{LAYERS}/vocab_parallel_embedding.py", "VocabParallelEmbedding"
@@ -113,12 +114,14 @@ CATALOGUE = Catalogue(
         "experts_down": Launch("second grouped GEMM of fused_experts", EXPERTS, "invoke_fused_moe_kernel"),
         "experts_sum": Launch("ops.moe_sum", "vllm/_custom_ops.py", "moe_sum"),
         "dispatch": Launch(
-            "all-to-all to the experts' ranks",
+            "all-gather of hidden states and router scores (the default all2all backend)",
             "vllm/distributed/device_communicators/all2all.py",
-            "All2AllManagerBase",
+            "AgRsAll2AllManager",
         ),
         "combine": Launch(
-            "all-to-all back", "vllm/distributed/device_communicators/all2all.py", "All2AllManagerBase"
+            "reduce-scatter of the experts' results",
+            "vllm/distributed/device_communicators/all2all.py",
+            "AgRsAll2AllManager",
         ),
         "shared_add": Launch("sum with the shared experts", f"{LAYERS}/fused_moe/layer.py", "FusedMoE"),
         "shared_gate": Launch("one GEMM of one column", f"{MODELS}/qwen2_moe.py", "Qwen2MoeSparseMoeBlock"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from servingsim.timing.work.amount import dtype_bytes
 from servingsim.worklets.partition import divided
 from skills.split_model.draft import Cover
 from skills.split_model.rows.missing import DISPATCH_WHY, ROUTING_WHY
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from skills.split_model.rows.writer import Rows
 
 AT = "moe"
+CHOICE_BYTES = 8
+"""Of a token's choice of one expert: its number and its weight, 4 bytes each."""
 LINEAR = ("aten.linear", "aten.mm", "aten.addmm", "aten.matmul", "aten.bmm")
 SHARED_SUM = Cover(pattern=FEED_FORWARD, aten=("aten.add", "aten.add_"))
 EXPERTS = Cover(pattern=r".*", aten=(REGION_EXPERTS,))
@@ -81,30 +84,50 @@ ROUTES = ("route_tokens_to_experts", "get_topk_indices", "topk_routing")
 
 def _travel(at: Rows, mlp: MoeMlp, way: str) -> list[Draft]:
     """Tokens to the ranks of their experts, and back."""
-    rank = at.site.rank
-    if not rank.dispatched:
+    if not at.site.rank.dispatched:
         return []
+    return [_by_rows(at, mlp, way) if at.site.catalogue.gives == "rows" else _by_gather(at, mlp, way)]
+
+
+def _by_gather(at: Rows, mlp: MoeMlp, way: str) -> Draft:
+    """All replicas get the tokens of all; each sums its own tokens' results of all ranks."""
+    there, width = way == "dispatch", dtype_bytes(at.dtype)
+    told = {"scores": mlp.num_experts * width, "choices": mlp.top_k * CHOICE_BYTES}
+    token_bytes = (mlp.latent_size or at.hidden) * width + (
+        told.get(at.site.catalogue.gives, 0) if there else 0
+    )
+    return at.kernel(
+        f"{AT}.{way}",
+        "all_gather" if there else "reduce_scatter",
+        {"num_ranks": at.site.rank.replicas, "dtype": at.dtype},
+        ["message_bytes"],
+        counted="gathered",
+        family="collective",
+        math="tokens of all replicas to each (not in the traced model)"
+        if there
+        else "results of all ranks summed, each replica's own kept",
+        width=token_bytes,
+    )
+
+
+def _by_rows(at: Rows, mlp: MoeMlp, way: str) -> Draft:
     args = {
         "hidden_size": mlp.latent_size or at.hidden,
         "topk": mlp.top_k,
         "num_experts": mlp.num_experts,
-        "num_ranks": rank.ep,
+        "num_ranks": at.site.rank.ep,
         "dtype": at.dtype,
     }
-    return [
-        at.kernel(
-            f"{AT}.{way}",
-            f"moe_{way}",
-            args,
-            ["num_tokens"],
-            why=DISPATCH_WHY,
-            counted="gathered",
-            family="collective",
-            math="tokens to their experts' ranks"
-            if way == "dispatch"
-            else "results back, weighted and summed",
-        )
-    ]
+    return at.kernel(
+        f"{AT}.{way}",
+        f"moe_{way}",
+        args,
+        ["num_tokens"],
+        why=DISPATCH_WHY,
+        counted="gathered",
+        family="collective",
+        math="tokens to their experts' ranks" if way == "dispatch" else "results back, weighted and summed",
+    )
 
 
 def _experts(at: Rows, mlp: MoeMlp) -> list[Draft]:

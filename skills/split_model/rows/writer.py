@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from servingsim.archs.explore import weight_dtype
 from servingsim.timing.work.amount import dtype_bytes
 from skills.split_model.draft import Draft
-from skills.split_model.launches import GATHER_WHY, NORM_WHY
+from skills.split_model.launches import NORM_WHY
 from skills.split_model.rows.missing import LAYER_NORM_WHY
 from skills.split_model.rows.modules import added_inside, residual_sum
 from skills.split_model.schema import MapsTo
@@ -343,7 +343,6 @@ class Rows:
                 "all_gather",
                 {"num_ranks": tp, "dtype": self.dtype},
                 ["message_bytes"],
-                why=GATHER_WHY,
                 family="collective",
                 math="logits of all ranks (not in the traced model)",
                 counted="sampled",

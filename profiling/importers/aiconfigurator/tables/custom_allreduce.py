@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from profiling.importers.aiconfigurator.all_reduce import NUMBERS, OPERATIONS, all_reduce_args
+from profiling.importers.aiconfigurator.collectives import NUMBERS, OPERATIONS, all_reduce_args
 from profiling.importers.aiconfigurator.table import Args, Table
 
 if TYPE_CHECKING:

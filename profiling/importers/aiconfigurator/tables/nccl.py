@@ -1,10 +1,10 @@
-"""`nccl`: all-reduce of a communication library; its other collectives are no kind here."""
+"""`nccl`: all-reduce of a communication library; its all-to-all is no kind here."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from profiling.importers.aiconfigurator.all_reduce import NUMBERS, OPERATIONS, all_reduce_args
+from profiling.importers.aiconfigurator.collectives import NUMBERS, OPERATIONS, all_reduce_args
 from profiling.importers.aiconfigurator.table import Args, Table
 
 if TYPE_CHECKING:
