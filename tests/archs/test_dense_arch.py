@@ -60,6 +60,7 @@ def test_leaves_of_the_vllm_stack_on_two_ranks() -> None:
         f"layers.mlp.all_reduce {meeting}",
         f"head.final_norm {norm}",
         "head.lm_head single_gemm n=512 k=64 dtype=bf16 at sampled_positions",
+        "head.logits_gather all_gather num_ranks=2 dtype=bf16 at sampled_positions",
     ]
 
 

@@ -107,7 +107,7 @@ def test_layers_that_differ_are_folded_apart_and_all_of_them_are_there() -> None
 def test_what_has_no_kind_and_what_stands_in_is_said() -> None:
     """Defect: a prediction that leaves launches out reads as if it were whole."""
     said = {each.name: each.reason for each in predicted(model_of("moe", tp=2), DECODE).unpriced}
-    assert said["head.logits_gather"] == "kernel kind all_gather is to be wired"
+    assert "head.logits_gather" not in said
     assert any("rms_norm stands in for fused_add_rms_norm" in reason for reason in said.values())
 
 

@@ -31,6 +31,8 @@ SMALL_CONFIGS: dict[str, dict[str, Any]] = {
     "attention_decode": {"max_batch_size": 4, "max_kv_len": 512},
     "attention_mixed": {"max_num_tokens": 256, "max_batch_size": 4, "max_kv_len": 512},
     "all_reduce": {"num_ranks": 4, "dtype": "bf16", "max_message_bytes": 4096},
+    "all_gather": {"num_ranks": 4, "dtype": "bf16", "max_message_bytes": 4096},
+    "reduce_scatter": {"num_ranks": 4, "dtype": "bf16", "max_message_bytes": 4096},
     "p2p": {"dtype": "fp32", "max_message_bytes": 4096},
     "fused_moe": {"hidden_size": 64, "inter_size": 32, "topk": 2, "num_experts": 8, "moe_tp_size": 2,
                   "moe_ep_size": 4, "distribution": "power_law_1.2", "dtype": "bf16", "max_num_tokens": 64},

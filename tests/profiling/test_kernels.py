@@ -16,7 +16,9 @@ from profiling.registry import kinds
 from servingsim.errors import ServingSimError
 
 FIELDS = {
+    "all_gather": "num_ranks message_bytes dtype",
     "all_reduce": "num_ranks message_bytes dtype",
+    "reduce_scatter": "num_ranks message_bytes dtype",
     "attention_decode": "batch_size kv_len num_heads num_kv_heads head_dim dtype kv_dtype window_size",
     "attention_mixed": "q_len prefix_len num_decodes kv_len num_heads num_kv_heads head_dim dtype kv_dtype "
     "window_size",

@@ -35,6 +35,13 @@ def three_ranks() -> Iterator[RankGroup]:
         yield group
 
 
+@pytest.mark.parametrize(("op", "held"), [("all_gather", Held(1.0, 3.0)), ("reduce_scatter", Held(6.0, 6.0))])
+def test_parts_are_gathered_and_sums_scattered(op: str, held: Held) -> None:
+    """Defect: ranks that keep their own part, or a sum of some of them, are timed."""
+    with RankGroup(RankJob("gloo", op, num_ranks=3, elements=999, dtype="float32", threads=1)) as ranks:
+        assert ranks.once() == [held] * 3
+
+
 def test_all_reduce_sums_over_the_ranks(three_ranks: RankGroup) -> None:
     """Ranks that never meet would time an addition to themselves."""
     assert three_ranks.once() == [Held(6.0, 6.0)] * 3  # 1 + 2 + 3
@@ -103,7 +110,9 @@ def test_ranks_are_limited_by_the_cores() -> None:
 
 
 def test_a_message_of_half_an_element_is_refused() -> None:
-    for kind, more in (("all_reduce", {"num_ranks": 2}), ("p2p", {})):
+    ranks = {"num_ranks": 2}
+    several = ("all_reduce", "all_gather", "reduce_scatter")
+    for kind, more in (*((kind, ranks) for kind in several), ("p2p", {})):
         reason = backends()[kind, "gloo"].supports(message_bytes=3, dtype="bf16", **more)
         assert reason == "message_bytes 3 is no whole number of bf16 elements"
 

@@ -145,6 +145,8 @@ HUGE: dict[str, dict[str, int | str]] = {
     "moe_dispatch": HUGE_EXCHANGE,
     "moe_combine": HUGE_EXCHANGE,
     "all_reduce": {"num_ranks": 2, "message_bytes": 2**44, "dtype": "fp32"},
+    "all_gather": {"num_ranks": 2, "message_bytes": 2**43, "dtype": "fp32"},
+    "reduce_scatter": {"num_ranks": 2, "message_bytes": 2**43, "dtype": "fp32"},
     "p2p": {"message_bytes": 2**44, "dtype": "fp32"},
 }
 LARGER: dict[tuple[str, str], dict[str, Any]] = {("attention_prefill", "vllm_cpu"): {"batch_size": 256}}

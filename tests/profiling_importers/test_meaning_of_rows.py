@@ -112,7 +112,7 @@ def test_older_tables_without_a_column_of_kv_heads_mean_one_a_head(
     assert [row["num_kv_heads"] for row in args_of(store, "attention_decode")] == [8]
 
 
-def test_message_sizes_are_elements_and_only_all_reduce_is_taken(
+def test_message_sizes_are_elements_and_each_collective_is_its_own_kind(
     store: Store, systems: Path, write_table: WriteTable
 ) -> None:
     """Defect: elements stored as bytes (a factor of two in bf16), or an all-gather priced as an all-reduce."""
@@ -139,6 +139,9 @@ def test_message_sizes_are_elements_and_only_all_reduce_is_taken(
         ("vllm-0.10.0:graph", 2, 256, "bf16", 0.004),
     }
     assert report.tables["nccl"].other_operations == {"all_gather": 1}
+    # The whole of 512 elements is 256 bytes of each of four ranks.
+    (gathered,) = store.rows("all_gather")
+    assert (gathered["message_bytes"], gathered["dtype"], gathered["median_ms"]) == (256, "fp16", 0.01)
     assert {row["framework"] for row in store.rows("all_reduce")} == {"nccl", "vllm"}
 
 

@@ -137,6 +137,8 @@ def test_older_text_tables_and_gathered_parquet_files(store: Store, shared_data:
         "mla_bmm": 848,
         "moe": 37200,
         "nccl": 504,
+        "nccl_all_gather": 504,
+        "nccl_reduce_scatter": 504,
     }
     assert older.not_imported == {}
     gathered = IMPORTER.run(store, data_dir=str(shared_data / "kernels" / "a100_vllm_0.14.0"))

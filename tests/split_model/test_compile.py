@@ -31,8 +31,9 @@ NORM = replace(
     ),
 )  # fmt: skip
 GATHER = replace(
-    GEMM, op="head.logits_gather", layer_class="outside", repeat=1, verdict="new_kernel", why="no kind gathers",
-    maps_to=MapsTo(kind="all_gather", args={"num_ranks": 2, "dtype": "bf16"}, axes=["message_bytes"]),
+    GEMM, op="head.logits_gather", layer_class="outside", repeat=1, verdict="new_kernel",
+    why="no kind sends all to all",
+    maps_to=MapsTo(kind="all_to_all", args={"num_ranks": 2, "dtype": "bf16"}, axes=["message_bytes"]),
 )  # fmt: skip
 
 
@@ -57,7 +58,7 @@ def test_what_is_not_wired_is_stood_in_for_or_left_out_and_said() -> None:
     ]
     assert table.stood_in == (("layers.mlp.norm", "fused_add_rms_norm", "rms_norm"),)
     assert [(each.name, each.kind, each.reason) for each in table.left_out] == [
-        ("head.logits_gather", "all_gather", "no kind gathers")
+        ("head.logits_gather", "all_to_all", "no kind sends all to all")
     ]
 
 

@@ -111,6 +111,27 @@ def test_tokens_travel_where_experts_lie_on_more_ranks_than_share_the_tokens(row
 
 
 @pytest.mark.parametrize(
+    ("stack", "kinds", "more_bytes"),
+    [
+        ("vllm", ("all_gather", "reduce_scatter"), lambda sizes: 2 * sizes["num_experts"]),
+        ("sglang", ("all_gather", "reduce_scatter"), lambda _sizes: 0),
+        ("trtllm", ("all_gather", "reduce_scatter"), lambda sizes: 8 * sizes["topk"]),
+    ],
+)
+def test_replicas_give_each_other_what_their_engine_gives(
+    rows_of: RowsOf, stack: str, kinds: tuple[str, str], more_bytes: Callable[[dict[str, Any]], int]
+) -> None:
+    """Defect: an all-to-all that no engine runs by default, or a message that forgets what the router said."""
+    rows = rows_of("qwen3_moe", stack, tp=1, ep=4)
+    (there,), (back,), (experts,) = (
+        named(rows, f"moe.{name}") for name in ("dispatch", "combine", "experts")
+    )
+    assert (there.maps_to.kind, back.maps_to.kind) == kinds
+    assert there.width == back.width + more_bytes(experts.maps_to.args)
+    assert (there.counted, back.counted, experts.counted) == ("gathered", "gathered", "pooled")
+
+
+@pytest.mark.parametrize(
     ("arguments", "text"),
     [
         ({"tp": 4, "ep": 3}, "ep 3 with tp 4"),

@@ -11,6 +11,8 @@ import pytest
 from servingsim.errors import CoverageError, ServingSimError
 from servingsim.timing.coverage import EXTRAPOLATED, NO_COVERAGE, OnMissing
 from servingsim.timing.engine import Kernel
+from servingsim.timing.kernels.all_gather import KERNEL as ALL_GATHER
+from servingsim.timing.kernels.all_gather import AllGatherConfig
 from servingsim.timing.kernels.attention_prefill import KERNEL as PREFILL
 from servingsim.timing.kernels.attention_prefill import AttentionPrefillConfig
 from servingsim.timing.kernels.single_gemm import KERNEL, SingleGemmConfig, SingleGemmInput
@@ -239,3 +241,25 @@ def test_another_kinds_table_is_read_through_profile_kind(source: MemorySource) 
     alias = dataclasses.replace(KERNEL, kind="lm_head", profile_kind="single_gemm")
     config = SingleGemmConfig(gpu_name="dev", n=64, k=64, dtype="bf16")
     assert Kernel.build("x", alias, config, source).eval(ms(16)).time_ms.tolist() == [3.0]
+
+
+def test_a_link_moves_bytes_whatever_the_elements_are(source: MemorySource) -> None:
+    """Defect: NCCL's rows of half precision say nothing about a bf16 model, whose collectives are then estimated."""
+    for size, time_ms in {1024: 0.01, 65536: 0.02}.items():
+        source.add(
+            "all_gather", "dev", "nccl", {"num_ranks": 2, "message_bytes": size, "dtype": "fp16"}, time_ms
+        )
+    of_bf16, of_fp32 = (
+        Kernel.build(
+            "gather",
+            ALL_GATHER,
+            AllGatherConfig(gpu_name="dev", num_ranks=2, dtype=dtype, max_message_bytes=65536),
+            source,
+            on_missing="estimate-all",
+        )
+        for dtype in ("bf16", "fp32")
+    )
+    (table,) = of_bf16.tables
+    assert "of fp16, as wide" in table.provenance.source
+    assert of_bf16.eval(ms(1024)).time_ms.tolist() == [0.01]
+    assert of_fp32.tables == ()

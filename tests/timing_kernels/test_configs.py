@@ -112,7 +112,9 @@ def test_an_input_that_no_iteration_has_is_refused_with_its_value(
 def test_dtype_tags_name_the_fields_by_role() -> None:
     """A tag lost in a refactoring would let a backend run in a dtype that it does not support."""
     assert {name: dtype_tags(kind) for name, kind in kernels().items()} == {
+        "all_gather": {"compute": "dtype"},
         "all_reduce": {"compute": "dtype"},
+        "reduce_scatter": {"compute": "dtype"},
         "attention_decode": {"compute": "dtype", "kv": "kv_dtype"},
         "attention_mixed": {"compute": "dtype", "kv": "kv_dtype"},
         "attention_prefill": {"compute": "dtype", "kv": "kv_dtype"},

@@ -89,6 +89,14 @@ PAYLOADS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"num_ranks": 4, "dtype": "bf16", "max_message_bytes": 512},
         {"num_ranks": 4, "message_bytes": 512, "dtype": "bf16"},
     ),
+    "all_gather": (
+        {"num_ranks": 4, "dtype": "bf16", "max_message_bytes": 512},
+        {"num_ranks": 4, "message_bytes": 512, "dtype": "bf16"},
+    ),
+    "reduce_scatter": (
+        {"num_ranks": 4, "dtype": "bf16", "max_message_bytes": 512},
+        {"num_ranks": 4, "message_bytes": 512, "dtype": "bf16"},
+    ),
     "p2p": ({"dtype": "fp32", "max_message_bytes": 512}, {"message_bytes": 512, "dtype": "fp32"}),
     "fused_moe": (
         {"hidden_size": 64, "inter_size": 32, "topk": 2, "num_experts": 8, "moe_ep_size": 2, "dtype": "bf16",
