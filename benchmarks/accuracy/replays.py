@@ -2,8 +2,9 @@
 
 The runs and the layer profiles are LLMServingSim's (vLLM 0.19). What the host adds beside the kernels is not in a
 profile of kernels: first it is left out; then one time an iteration is taken from the first part of a run's requests,
-and the others are judged. Whether a launch of decodes alone waits for its longest request was decided on the RTX 4090
-run (it does not), with the logs of the RTX PRO 6000 in view; so the RTX 4090 run judges nothing: it is told beside.
+and the others are judged. How far decodes of unequal length wait for the longest is fitted to the profiles' own
+measurements of unequal lengths, of all GPUs. Rules of the engine were worked out with the logs in view; an earlier one
+was chosen on the RTX 4090 run, so that run judges nothing: it is told beside.
 """
 
 from __future__ import annotations
@@ -95,6 +96,8 @@ EXPERTS = Replay(
     EXPERT_TARGETS,
     "LLMServingSim on this run: TPOT mean -1.7 %, TTFT mean -13.6 %, median -21.8 %",
 )
+PROFILES = frozenset(f"llmservingsim/profiler_perf/{name}" for name in ("RTXPRO6000", "RTX4090"))
+"""Kernels, and how far decodes of unequal length wait for the longest."""
 CONFIGS = {
     "dense": SHARED / "configs" / "llama-3.1-8b-instruct.json",
     "experts": SHARED / "configs" / "qwen3-30b-a3b.json",
@@ -158,11 +161,16 @@ def replayed(replay: Replay, requests: MeasuredRequests, source: TimingSource, h
 def _kernels_only(replay: Replay, source: TimingSource) -> Claim:
     requests = _requests(replay)
     errors = compare_requests(replayed(replay, requests, source, NOT_MODELLED), requests)
-    shown = "judged" if replay is not ADA else "told, not judged: its rule for decodes alone was chosen here"
+    shown = (
+        "judged"
+        if replay is not ADA
+        else "told, not judged: an earlier rule for decodes alone was chosen here"
+    )
     note = f"{shown}. " + (
         "With 256 requests running the engine is full; from then on TTFT is waiting, a percent of TPOT ten of TTFT. "
-        "That the replicas wait for each other in each step was seen to be missing on this run; the collectives are "
-        "those measured by aiconfigurator on the same GPU."
+        "The collectives are those measured by aiconfigurator on the same GPU. No constant was fitted on the run, but "
+        "with its log in view it was seen what was missing: replicas that wait for each other, the masked tokens that "
+        "experts get, decodes of unequal length."
         if replay is EXPERTS
         else "Nothing of the host is known: no sampler beyond its rows, no gap between kernels. No constant was fitted "
         "on the run, but the rules of mixed launches and of planning ahead were worked out with its log in view."
@@ -289,7 +297,7 @@ def _claim(
         targets={f"{prefix}_{name}_percent": most for name, most in replay.targets.items()},
         anchor=replay.theirs,
         command=COMMAND,
-        fitted_on=frozenset({f"llmservingsim/profiler_perf/{replay.profile}", ADA.key, *fitted}),
+        fitted_on=frozenset({*PROFILES, ADA.key, *fitted}),
         judged_on=frozenset({judged}),
         note=note,
         records=records,
