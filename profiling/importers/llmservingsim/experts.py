@@ -31,6 +31,10 @@ EP_SIZES = (1, 2, 4, 8, 16)
 """Ranks that the experts may be spread over. A rank then multiplies its share of the rows with its share of them."""
 
 
+NEAR = 0.9
+"""Of the least number of active experts: fewer than this are no neighbours of it."""
+
+
 def expert_rows(table: CsvTable, shape: Shape) -> Iterator[tuple[int, int, float]]:
     """`(moe_ep_size, tokens over all ranks, microseconds)`, for every size that the profile reaches."""
     tokens, active, time_us = (
@@ -53,6 +57,6 @@ def _read(active: FloatArray, time_us: FloatArray, hit: float) -> float | None:
         return None
     order = np.argsort(active)
     known, times = active[order], time_us[order]
-    if not (known[0] <= hit <= known[-1] or np.isclose(hit, known[-1])):
+    if not (NEAR * known[0] <= hit <= known[-1] or np.isclose(hit, known[-1])):
         return None
     return float(np.interp(hit, known, times))
