@@ -9,7 +9,7 @@ import numpy as np
 
 from server.align.captured import captured_model
 from server.align.captured_source import captured_source
-from server.align.log_kind import refuse_other_logs
+from server.align.log_kind import kind_of
 from server.predict_model import model_of
 from servingsim.archs.models import config_path
 from servingsim.archs.stack_registry import stack_named
@@ -100,11 +100,22 @@ def priced(request: AlignRequest, store: TimingSource | None) -> Priced:
         ServingSimError: A file is not what it has to be, the parts do not belong together, or nothing says what a
             kernel takes.
     """
-    refuse_other_logs(request.log)
+    if (kind := kind_of(request.log)) != "iterations":
+        raise ServingSimError(
+            f"is no log of iterations but of {kind}",
+            path=str(request.log),
+            hint="`servingsim align` with the engine's arguments takes it",
+        )
     log = read_iterations(request.log)
     path = config_path(request.model)
     model = model_of(
-        path, stack=request.stack, tp=request.tp, ep=1, dtype=request.dtype, kv_dtype=request.kv_dtype
+        path,
+        stack=request.stack,
+        tp=request.tp,
+        ep=1,
+        dtype=request.dtype,
+        kv_dtype=request.kv_dtype,
+        launches_apart=request.device is None,
     )
     captured = _captured(request, path, log)
     if request.device is not None and store is not None:

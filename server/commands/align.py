@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from profiling.console import emit
-from profiling.paths import default_db
+from server.commands.simulate import deployment_options
 from server.console import json_flag
 from servingsim.errors import ServingSimError
-from servingsim.timing.contract import Dtype
 
 if TYPE_CHECKING:
-    from profiling.device import LocalDevice
-    from profiling.source import StoreSource
-    from servingsim.sim.missing import MissingKernel
+    from collections.abc import Mapping
 
-LOCAL = ("cpu", "cuda")
+    from server.align.log_kind import LogKind
+
 FILE = click.Path(path_type=Path)
 EXAMPLES = """\b
 Examples:
@@ -29,113 +24,108 @@ Examples:
   servingsim align path/to/model --log iterations.jsonl --capture trace.json.gz --fit-on 2 --json
   servingsim align path/to/model --log iterations.jsonl --stack vllm_cpu --device cpu --threads 1 --fill \\
     --python ~/vllm/bin/python
+  servingsim align llama-3.1-8b --log result.json --device "NVIDIA H100 80GB HBM3" --max-num-seqs 128 \\
+    --prefix-caching --set pools.0.scheduler.async_scheduling=true --fit-host
+  servingsim align --log requests.jsonl --deployment served.json --json
 
-The log is JSON lines as `servingsim capture record` writes them: a header, a line an iteration, a line a request.
+What the log is, its content decides: iterations as `servingsim capture record` writes them, a line a request, or a
+result of `vllm bench serve --save-result --save-detailed`. TPOT is (latency - TTFT) / (output tokens - 1).
 Exit codes: 0 aligned (whatever the error), 2 refused.
 """
+FIT_SHARE = 1 / 3
+OF_ITERATIONS = ("device", "threads", "stack", "stack_version", "tp", "dtype", "kv_dtype")
+"""Options of a deployment that a log of iterations takes too; its header says the rest."""
 
 
 @click.command("align", epilog=EXAMPLES)
-@click.argument("model")
-@click.option("--log", type=FILE, required=True, help="Iterations (and requests) of at least two runs.")
-@click.option("--capture", type=FILE, help="A profile of the same engine: its kernels, and errors op by op.")
-@click.option("--device", help="Device key of the store: kernels come from its rows, not from the capture.")
-@click.option("--db", metavar="PATH", help="The store; default $SERVINGSIM_DB or ./servingsim.db.")
-@click.option("--fill", is_flag=True, help="Measure missing rows on this machine first.")
-@click.option("--threads", type=click.IntRange(1), help="Threads of the CPU at hand; part of its device key.")
+@click.argument("model", required=False)
+@click.option(
+    "--log", type=FILE, required=True, help="Iterations of at least two runs, requests, or a bench result."
+)
+@click.option("--capture", type=FILE, help="Iterations: a profile of the same engine, its kernels op by op.")
+@click.option("--fill", is_flag=True, help="Iterations: measure missing rows on this machine first.")
 @click.option(
     "--python",
     default="",
     metavar="PATH",
-    help="Interpreter that has the engine, to measure its own callables.",
+    help="Interpreter that has the engine, for --fill by its own callables.",
 )
-@click.option("--stack", default="vllm", show_default=True, help="Serving stack: a file of archs/stacks.")
-@click.option("--stack-version", help="Version whose imported rows are used, where there are several.")
-@click.option("--tp", type=click.IntRange(1), default=1, show_default=True, help="Tensor-parallel ranks.")
-@click.option("--dtype", type=click.Choice(get_args(Dtype)), help="In place of the config's.")
-@click.option("--kv-dtype", type=click.Choice(get_args(Dtype)), help="Of the KV cache.")
-@click.option("--fit-on", metavar="RUN", help="Run that the host's part is fitted on.  [default: the first]")
+@click.option(
+    "--fit-on", metavar="RUN", help="Iterations: run that the host is fitted on.  [default: the first]"
+)
+@click.option(
+    "--fit-host", is_flag=True, help="Requests: take a host time from the first ones, judge the others."
+)
+@click.option(
+    "--fit-share",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="Share of the requests that --fit-host takes it from.  [default: 1/3]",
+)
+@deployment_options
 @json_flag
 def align(  # noqa: PLR0913 - one parameter an option
     *,
-    model: str,
     log: Path,
     capture: Path | None,
-    device: str | None,
-    db: str | None,
     fill: bool,
-    threads: int | None,
     python: str,
-    stack: str,
-    stack_version: str | None,
-    tp: int,
-    dtype: Dtype | None,
-    kv_dtype: Dtype | None,
     fit_on: str | None,
+    fit_host: bool,
+    fit_share: float | None,
+    deployment: Path | None,
+    fields: tuple[str, ...],
+    db: str | None,
     as_json: bool,
+    **flags: Any,  # noqa: ANN401 - fields of a deployment, checked there and by click
 ) -> None:
-    """Set measured runs of an engine beside their prediction: iterations, requests, kernels.
+    """Set what an engine did beside its prediction: iterations, requests, kernels.
 
-    MODEL is a config.json, its folder, or a bundled name. Kernel times come from the capture or from a store of
-    measured rows, the host's part is fitted on one run of the log, and every other run is judged: error of each
-    iteration, of TTFT, TPOT and throughput, and op by op of what the capture holds.
+    MODEL is a config.json, its folder, or a bundled name. A log of iterations: kernel times come from the capture or,
+    with --device, from a store of measured rows, the host's part is fitted on one run, and every other run is judged.
+    A log of requests or a bench result: the same requests are served again by the deployment that the options say,
+    with kernels of the store, and latencies, throughput and curves are compared.
     """
-    from server.align.align import align as aligned  # noqa: PLC0415 - a help text needs none of this
-    from server.align.request import AlignRequest  # noqa: PLC0415
-    from server.align.view import show  # noqa: PLC0415
-    from server.measuring import local_device, measured_limits  # noqa: PLC0415
+    from server.align.log_kind import kind_of  # noqa: PLC0415 - a help text needs none of this
 
-    if fill and not device:
-        raise ServingSimError("--fill without --device", hint="--device cpu measures on this machine")
-    local = local_device(device, threads) if device and (fill or device in LOCAL) else None
-    request = AlignRequest(
-        model=model,
-        log=log,
-        capture=capture,
-        stack=stack,
-        tp=tp,
-        device=local.name if local else device,
-        stack_version=stack_version,
-        dtype=dtype,
-        kv_dtype=kv_dtype,
-        fit_on=fit_on,
-    )
-    with ExitStack() as opened:
-        source = _store(db, opened, create=fill) if device else None
-        measure = None
-        if fill and source and local:
-            measured_limits(source.store, local)
-            measure = partial(_measure, source, local, python)
-        report = aligned(request, source, measure)
-    if as_json:
-        emit(report.model_dump(mode="json"))
-    else:
-        show(report)
+    kind = kind_of(log)
+    of_iterations = {"--capture": capture, "--fill": fill, "--python": python, "--fit-on": fit_on}
+    of_requests = {
+        "--fit-host": fit_host,
+        "--fit-share": fit_share,
+        "--deployment": deployment,
+        "--set": fields,
+    }
+    if kind == "iterations":
+        from server.align.of_iterations import align_iterations_log  # noqa: PLC0415 - only for this kind
 
+        more = {
+            f"--{name.replace('_', '-')}": each for name, each in flags.items() if name not in OF_ITERATIONS
+        }
+        more.pop("--model")
+        _refuse(log, kind, of_requests | more)
+        align_iterations_log(log, capture, fit_on, db, flags, fill=fill, python=python, as_json=as_json)
+        return
+    from server.align.of_requests import align_requests_log  # noqa: PLC0415 - only for this kind
 
-def _measure(
-    source: StoreSource, local: LocalDevice, python: str, missing: tuple[MissingKernel, ...]
-) -> None:
-    from server.measuring import fill  # noqa: PLC0415 - only where something is measured
-
-    # Rows whose samples a neighbour disturbed are taken again, once.
-    for _ in range(2 if missing else 0):
-        fill(source.store, local, missing, python)
-
-
-def _store(db: str | None, opened: ExitStack, *, create: bool) -> StoreSource:
-    from profiling.source import StoreSource  # noqa: PLC0415 - sqlite only where it is needed
-    from server.measuring import open_store  # noqa: PLC0415
-
-    path = Path(db or default_db())
-    if not create and not path.exists():
+    _refuse(log, kind, of_iterations)
+    if fit_share and not fit_host:
         raise ServingSimError(
-            "no such database",
-            code="E_NOT_FOUND",
-            path=str(path),
-            hint="leave --device out to take kernels from --capture, or import and measure rows first",
+            "--fit-share without --fit-host", hint="add --fit-host, or leave --fit-share out"
         )
-    return StoreSource(opened.enter_context(open_store(path, create=create)))
+    share = (fit_share or FIT_SHARE) if fit_host else None
+    align_requests_log(log, kind, share, db, flags, deployment=deployment, fields=fields, as_json=as_json)
+
+
+def _refuse(log: Path, kind: LogKind, others: Mapping[str, object]) -> None:
+    """Options that say nothing about this kind of log."""
+    given = [name for name, value in others.items() if value]
+    if given:
+        says = "result of vllm bench serve" if kind == "bench" else f"log of {kind}"
+        raise ServingSimError(
+            f"{given[0]} with a {says}",
+            path=str(log),
+            hint="leave it out: `servingsim align --help` says which options go with which log",
+        )
 
 
 COMMAND = align

@@ -37,8 +37,8 @@ POLICY_NAMES = ("vllm", "sglang", "sarathi", "prefill_first")
 ROUTER_NAMES = ("round_robin", "least_outstanding", "least_kv", "prefix_affine")
 
 
-def serving_options(command: F) -> F:
-    """Options that say what is served and under which traffic, for every command that simulates."""
+def deployment_options(command: F) -> F:
+    """Options that say what serves, for every command that simulates."""
     options = (
         click.option(
             "--device", help="Device key of the store, of every pool, or `cpu` or `cuda` for the one at hand."
@@ -90,6 +90,21 @@ def serving_options(command: F) -> F:
             help="JSON with fields of a deployment, below the flags.",
         ),
         click.option(
+            "--set",
+            "fields",
+            multiple=True,
+            metavar="FIELD=VALUE",
+            help="Any other field, as pools.0.host.eager_ms=4 or workload.arrivals.cv=3.",
+        ),
+        click.option("--db", metavar="PATH", help="The store; default $SERVINGSIM_DB or ./servingsim.db."),
+    )
+    return _with(options, command)
+
+
+def serving_options(command: F) -> F:
+    """Options that say what is served and under which traffic."""
+    options = (
+        click.option(
             "--workload",
             type=click.Path(path_type=Path),
             help="A file of requests, or JSON with fields of a workload.",
@@ -111,15 +126,11 @@ def serving_options(command: F) -> F:
             "--requests", type=click.IntRange(1), help="Requests; of a file the first ones.  [default: 1000]"
         ),
         click.option("--seed", type=click.IntRange(0), help="Of everything that is drawn.  [default: 0]"),
-        click.option(
-            "--set",
-            "fields",
-            multiple=True,
-            metavar="FIELD=VALUE",
-            help="Any other field, as pools.0.host.eager_ms=4 or workload.arrivals.cv=3.",
-        ),
-        click.option("--db", metavar="PATH", help="The store; default $SERVINGSIM_DB or ./servingsim.db."),
     )
+    return deployment_options(_with(options, command))
+
+
+def _with(options: tuple[Callable[[F], F], ...], command: F) -> F:
     for option in reversed(options):
         command = option(command)
     return command

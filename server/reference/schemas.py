@@ -11,6 +11,8 @@ from pydantic.json_schema import GenerateJsonSchema
 from profiling.importers.report import ImportReport
 from profiling.registry import kinds
 from profiling.report import MeasureReport
+from server.align.report import AlignReport
+from server.align.served_report import ServedReport
 from server.batch_text import BatchFile
 from server.demo.report import DemoReport
 from server.reference import answers
@@ -28,6 +30,8 @@ FOLDER = Path("schemas")
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 ANSWERS: dict[str, type[BaseModel]] = {
+    "align": AlignReport,
+    "align_requests": ServedReport,
     "bench": answers.BenchFigures,
     "demo": DemoReport,
     "error": answers.ErrorAnswer,

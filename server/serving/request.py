@@ -42,17 +42,35 @@ def asked(
     Raises:
         ServingSimError: What does not parse, with the field and its limits.
     """
+    given = _given(flags)
+    own = [text for text in fields if not text.startswith("workload.")]
+    traffic = [text.removeprefix("workload.") for text in fields if text.startswith("workload.")]
+    wanted = laid_over(_traffic_file(workload), workload_fields(given))
+    return Asked(
+        asked_deployment(given, deployment=deployment, fields=own),
+        parse(WorkloadSpec, laid_over(wanted, from_texts(traffic)), where="workload"),
+    )
+
+
+def asked_deployment(
+    flags: Mapping[str, Any], *, deployment: Path | None, fields: Sequence[str]
+) -> Deployment:
+    """What serves, without its traffic.
+
+    Raises:
+        ServingSimError: What does not parse, with the field and its limits.
+    """
+    given = _given(flags)
+    served = laid_over(from_file(deployment), deployment_fields(given, base=deployment is not None))
+    return parse(Deployment, laid_over(served, from_texts(fields)), where="deployment")
+
+
+def _given(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Flags that were given; the device at hand by its key."""
     given = {name: value for name, value in flags.items() if value is not None and value is not False}
     if given.get("device") in {"cpu", "cuda"}:
         given["device"] = local_device(given["device"], given.get("threads")).name
-    own = [text for text in fields if not text.startswith("workload.")]
-    traffic = [text.removeprefix("workload.") for text in fields if text.startswith("workload.")]
-    served = laid_over(from_file(deployment), deployment_fields(given, base=deployment is not None))
-    wanted = laid_over(_traffic_file(workload), workload_fields(given))
-    return Asked(
-        parse(Deployment, laid_over(served, from_texts(own)), where="deployment"),
-        parse(WorkloadSpec, laid_over(wanted, from_texts(traffic)), where="workload"),
-    )
+    return given
 
 
 def deployment_fields(given: Mapping[str, Any], *, base: bool) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from server.align.log_kind import refuse_other_logs
+from server.align.log_kind import kind_of
 from servingsim.errors import ServingSimError
 from servingsim.sim.truth.iterations import Iteration, MeasuredRequest
 from servingsim.sim.truth.iterations_read import read_iterations
@@ -64,15 +64,15 @@ def test_a_wrong_field_is_named_with_its_line(tmp_path: Path, row: dict[str, Any
     """Defect: a log with a hole is aligned to nonsense, or refused without saying where."""
     with pytest.raises(ServingSimError, match=says) as refused:
         read_iterations(written(tmp_path, HEADER, row))
-    assert refused.value.path.endswith(":2")
+    assert refused.value.path.endswith("log.jsonl")
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
         ("", "no iteration"),
-        ('{"kind": "header"}\n{"ki', "line 2: no JSON"),
-        ("[1]\n", "line 1: no JSON object"),
+        ('{"kind": "header"}\n{"ki', 'line 2: "{."ki" is no JSON'),
+        ("[1]\n", "line 1: .* is no object"),
     ],
 )
 def test_what_is_no_log_is_refused(tmp_path: Path, text: str, says: str) -> None:
@@ -93,11 +93,6 @@ SGLANG = (
     [
         ("", "it is empty"),
         (SGLANG, "server log of SGLang"),
-        (
-            '{"date": "20261201", "ttfts": [0.1], "input_lens": [5], "output_lens": [7]}',
-            "requests and no iterations",
-        ),
-        ('{"request_id": 1, "queued_ts": 0.5, "first_token_ts": 0.7}\n', "requests and no iterations"),
         ('{"schemaVersion": 1, "traceEvents": []}', "a profiler's trace"),
         ("time,step\n1,2\n", "its first line is none"),
     ],
@@ -107,17 +102,30 @@ def test_another_kind_of_log_is_named(tmp_path: Path, text: str, says: str) -> N
     file = tmp_path / "log"
     file.write_text(text, "utf-8")
     with pytest.raises(ServingSimError, match=says):
-        refuse_other_logs(file)
+        kind_of(file)
 
 
-def test_an_iteration_log_passes(tmp_path: Path) -> None:
-    """Defect: a right file is turned away at the door."""
-    refuse_other_logs(written(tmp_path, HEADER, STEP))
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (json.dumps(HEADER) + "\n" + json.dumps(STEP), "iterations"),
+        ('{"date": "20261201", "ttfts": [0.1], "input_lens": [5], "output_lens": [7]}', "bench"),
+        (json.dumps({"request_rate": 4.0, "input_lens": [5] * 40_000}), "bench"),
+        (json.dumps({"date": "20261201", "completed": 3, "duration": 2.5}, indent=2), "bench"),
+        ('{"request_id": 1, "queued_ts": 0.5, "first_token_ts": 0.7}\n', "requests"),
+        ('\ufeff{"input_toks": 5, "output_toks": 7}\n{"input_toks": 5, "output_toks": 7}\n', "requests"),
+    ],
+)
+def test_what_a_log_is_its_content_decides(tmp_path: Path, text: str, kind: str) -> None:
+    """Defect: a right file is turned away at the door, or read as another kind because of its name or its layout."""
+    file = tmp_path / "log"
+    file.write_text(text, "utf-8")
+    assert kind_of(file) == kind
 
 
 def test_a_missing_log_says_so(tmp_path: Path) -> None:
     """Defect: a traceback for a mistyped path."""
-    for read in (read_iterations, refuse_other_logs):
+    for read in (read_iterations, kind_of):
         with pytest.raises(ServingSimError) as refused:
             read(tmp_path / "nowhere.jsonl")
         assert refused.value.code == "E_NOT_FOUND"

@@ -45,7 +45,7 @@ class Ask(Protocol):
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder: a store `rows.db` with rows of an H100 and this CPU's limits, and a table to import."""
+    """The current folder: a store `rows.db` with rows of an H100 and this CPU's limits, a table to import, logs."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SERVINGSIM_WORKSPACE", str(WORKSPACE))
     monkeypatch.delenv("SERVINGSIM_DB", raising=False)
@@ -64,7 +64,30 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "measured.csv").write_text("\n".join(["m,n,k,dtype,time_us", *lines]))
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables" / "gemm_perf.csv").write_text(TABLE)
+    _logs(tmp_path)
     return tmp_path
+
+
+def _logs(folder: Path) -> None:
+    """What an engine did: two runs of iterations, and six requests."""
+    header = {"kind": "header", "engine": "vllm", "max_num_batched_tokens": 256, "max_num_seqs": 16}
+    steps = [
+        {"kind": "iter", "rep": rep, "i": at, "t0": at * 0.03, "step_ms": 20.0 + at, "ctx": ctx, "gen": gen}
+        for rep in (0, 1)
+        for at, (ctx, gen) in enumerate([([[0, 64]], []), ([], [64]), ([], [65])])
+    ]
+    asked = [
+        {"kind": "req", "rep": rep, "plen": 64, "sub": 0.0, "tok": [0.02, 0.051, 0.082]} for rep in (0, 1)
+    ]
+    iterations = "\n".join(json.dumps(line) for line in (header, *steps, *asked))
+    (folder / "iterations.jsonl").write_text(iterations)
+    names = ("queued_ts", "scheduled_ts", "first_token_ts", "last_token_ts")
+    requests = [
+        {"input_toks": 100, "output_toks": 8}
+        | {name: 50 + at / 4 + after for name, after in zip(names, (0, 0.001, 0.02, 0.15), strict=True)}
+        for at in range(6)
+    ]
+    (folder / "requests.jsonl").write_text("\n".join(json.dumps(line) for line in requests))
 
 
 @pytest.fixture

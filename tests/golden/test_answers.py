@@ -41,7 +41,13 @@ SIMULATE = [
     *("--rate", "4", "--input-tokens", "100", "--output-tokens", "8", "--requests", "20"),
     *("--max-num-tokens", "256", "--max-num-seqs", "16", "--max-model-len", "512", "--slo-ttft-ms", "500"),
 ]
+ALIGN = ["servingsim", "align", "llama-3.1-8b", "--device", "NVIDIA H100 80GB HBM3", "--db", "rows.db"]
 COMMANDS: dict[str, list[str]] = {
+    "align": [*ALIGN, "--log", "iterations.jsonl", "--json"],
+    "align_requests": [
+        *(*ALIGN, "--log", "requests.jsonl", "--json", "--fit-host"),
+        *("--max-num-tokens", "256", "--max-num-seqs", "16", "--max-model-len", "512"),
+    ],
     "error": ["profiling", "list", "--kind", "singel_gemm", "--json"],
     "fidelity": [
         *("servingsim", "fidelity", "--csv", "measured.csv", "--kind", "single_gemm", "--device"),

@@ -7,7 +7,6 @@ request: `rep`, `id`, `plen`, `sub` and `tok` (seconds).
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -16,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from servingsim.errors import ServingSimError
 from servingsim.sim.truth.iterations import CAPTURED, Iteration, IterationLog, MeasuredRequest, Run
+from servingsim.sim.workload.json_lines import json_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
 T = TypeVar("T", bound=BaseModel)
@@ -80,20 +79,22 @@ def read_iterations(path: Path) -> IterationLog:
     """
     header, rows = _Header(), defaultdict[str, list[_Iteration]](list)
     requests = defaultdict[str, list[_Request]](list)
-    for number, row in _lines(path):
-        kind = row.get("kind")
+    for number, (where, row) in enumerate(json_lines(path, ("kind",)), 1):
+        if number > MAX_LINES:
+            raise ServingSimError(f"more than {MAX_LINES} lines", code="E_LIMIT", path=str(path))
+        kind = row["kind"]
         if kind == "header":
-            header = _parsed(_Header, row, path, number)
+            header = _parsed(_Header, row, path, where)
         elif kind == "iter":
-            line = _parsed(_Iteration, row, path, number)
+            line = _parsed(_Iteration, row, path, where)
             if not line.ctx and not line.gen:
-                raise _bad(path, number, "ctx and gen are both empty", "an iteration computes something")
+                raise _bad(path, where, "ctx and gen are both empty", "an iteration computes something")
             rows[str(line.rep)].append(line)
         elif kind == "req":
-            request = _parsed(_Request, row, path, number)
+            request = _parsed(_Request, row, path, where)
             requests[str(request.rep)].append(request)
         else:
-            raise _bad(path, number, f"kind {str(kind)[:40]!r}", "header, iter or req")
+            raise _bad(path, where, f"kind {str(kind)[:40]!r}", "header, iter or req")
     runs = tuple(
         Run(name, tuple(_iteration(each) for each in lines), _requests(requests[name]))
         for name, lines in rows.items()
@@ -108,41 +109,17 @@ def read_iterations(path: Path) -> IterationLog:
     )
 
 
-def _lines(path: Path) -> Iterable[tuple[int, dict[str, Any]]]:
-    try:
-        with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                if number > MAX_LINES:
-                    raise ServingSimError(f"more than {MAX_LINES} lines", code="E_LIMIT", path=str(path))
-                if line.strip():
-                    yield number, _object(line, path, number)
-    except FileNotFoundError as error:
-        raise ServingSimError("no such file", code="E_NOT_FOUND", path=str(path)) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise ServingSimError(f"cannot be read: {error}", code="E_PATH", path=str(path)) from error
-
-
-def _object(line: str, path: Path, number: int) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise _bad(path, number, f"no JSON: {error.msg} at column {error.colno}", FORMAT) from error
-    if not isinstance(row, dict):
-        raise _bad(path, number, "no JSON object", FORMAT)
-    return row
-
-
-def _parsed(shape: type[T], row: dict[str, Any], path: Path, number: int) -> T:
+def _parsed(shape: type[T], row: dict[str, Any], path: Path, where: str) -> T:
     try:
         return shape.model_validate(row)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise _bad(path, number, f"field {where}: {first['msg']}", FORMAT) from error
+        field = ".".join(str(part) for part in first["loc"])
+        raise _bad(path, where, f"field {field}: {first['msg']}", FORMAT) from error
 
 
-def _bad(path: Path, number: int, what: str, known: str) -> ServingSimError:
-    return ServingSimError(f"line {number}: {what}", path=f"{path}:{number}", known=known)
+def _bad(path: Path, where: str, what: str, known: str) -> ServingSimError:
+    return ServingSimError(f"{where}: {what}", path=str(path), known=known)
 
 
 def _iteration(line: _Iteration) -> Iteration:

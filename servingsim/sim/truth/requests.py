@@ -36,7 +36,7 @@ class RequestTimes:
     Attributes:
         output: Output tokens.
         arrival_ms: When the engine had it in its queue.
-        scheduled_ms: When its first iteration began.
+        scheduled_ms: When its first iteration began; NaN where only the client measured.
         first_token_ms: When its first token was there.
         end_ms: When its last token was there.
     """
@@ -59,6 +59,15 @@ class RequestTimes:
         several = self.output > 1
         tpot_ms: FloatArray = (self.end_ms - self.first_token_ms)[several] / (self.output[several] - 1)
         return tpot_ms
+
+    @property
+    def tells_running(self) -> bool:
+        """Whether it is known which requests ran and which waited."""
+        return bool(np.isfinite(self.scheduled_ms).all())
+
+    def in_flight(self, at_ms: FloatArray) -> FloatArray:
+        """Requests between their arrival and their last token, at times [N]."""
+        return _between(self.arrival_ms, self.end_ms, at_ms)
 
     def running(self, at_ms: FloatArray) -> FloatArray:
         """Requests between their first iteration and their last token, at times [N]."""

@@ -19,7 +19,7 @@ def text_lines(path: Path, longest: int) -> Iterator[str]:
         longest: Characters that a line may have.
 
     Raises:
-        ServingSimError: A longer line, or bytes that are no UTF-8, with the line's number.
+        ServingSimError: E_NOT_FOUND, E_PATH; a longer line, or bytes that are no UTF-8, with the line's number.
     """
     number = 0
     try:
@@ -31,6 +31,10 @@ def text_lines(path: Path, longest: int) -> Iterator[str]:
                         f"line {number} has more than {longest} characters", code="E_LIMIT", path=str(path)
                     )
                 yield line
+    except FileNotFoundError as error:
+        raise ServingSimError("no such file", code="E_NOT_FOUND", path=str(path)) from error
+    except OSError as error:
+        raise ServingSimError(f"cannot be read: {error.strerror}", code="E_PATH", path=str(path)) from error
     except UnicodeDecodeError as error:
         raise ServingSimError(
             f"line {number + 1}: {error.reason}", known="text in UTF-8", path=str(path)

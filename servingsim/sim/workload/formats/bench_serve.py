@@ -21,7 +21,7 @@ LARGEST_FILE = 512_000_000
 
 def read(path: Path, limit: int | None) -> Workload:
     """Read the file; without `start_times` requests come evenly at its request rate."""
-    data = _object(path)
+    data = result_object(path)
     prompts, outputs = data.get("input_lens"), data.get("output_lens")
     if not isinstance(prompts, list) or not isinstance(outputs, list) or len(prompts) != len(outputs):
         raise ServingSimError(
@@ -42,8 +42,7 @@ def read(path: Path, limit: int | None) -> Workload:
 def _times(path: Path, data: dict[str, Any], count: int) -> list[float]:
     starts, rate = data.get("start_times"), data.get("request_rate")
     if isinstance(starts, list):
-        seconds = [finite(each) for each in starts]
-        known = [each for each in seconds if each is not None]
+        known = [number for each in starts if (number := finite(each)) is not None]
         if len(known) != count:
             raise ServingSimError(
                 f"{len(known)} numbers in start_times", known=f"{count} requests", path=str(path)
@@ -62,7 +61,12 @@ def _times(path: Path, data: dict[str, Any], count: int) -> list[float]:
     )
 
 
-def _object(path: Path) -> dict[str, Any]:
+def result_object(path: Path) -> dict[str, Any]:
+    """The one JSON object of a result file.
+
+    Raises:
+        ServingSimError: It is too large, no JSON, something else, or holds several results.
+    """
     size = path.stat().st_size
     if size > LARGEST_FILE:
         raise ServingSimError(
@@ -71,7 +75,13 @@ def _object(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(path.read_text(encoding="utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise ServingSimError(f"this is no JSON: {error}", path=str(path)) from error
+        raise ServingSimError(
+            f"this is no JSON: {error}",
+            hint="--append-result writes a result a line: give one of them"
+            if "Extra data" in str(error)
+            else "",
+            path=str(path),
+        ) from error
     if not isinstance(data, dict):
         raise ServingSimError("this is no JSON object", path=str(path))
     return data
