@@ -27,6 +27,7 @@ from servingsim.sim.serving.deployment import Deployment, Host, Pool, Scheduler
 from servingsim.sim.serving.simulate import simulate
 from servingsim.sim.truth.requests import RequestTimes, read_requests
 from servingsim.sim.truth.requests_compare import compare_requests
+from servingsim.sim.truth.requests_host import fit_host_time
 from servingsim.workers.state import ARRIVAL_MS, END_MS, FIRST_TOKEN_MS, SCHEDULED_MS
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ COMMAND = "python -m benchmarks.accuracy --area replays"
 NOT_MODELLED = Host(source="not modelled")
 FITTED_PART = 1 / 3
 """Of a run's requests, in the order of arrival: those that the host's time is taken from."""
-MOST_HOST_MS, HOST_STEPS = 4.0, 12
 DENSE_TARGETS = {"tpot_mean": 1.0, "ttft_mean": 4.0, "ttft_median": 4.0}
 EXPERT_TARGETS = {"ttft_mean": 8.0}
 
@@ -227,18 +227,8 @@ def _with_host_of(replay: Replay, other: Replay, source: TimingSource) -> Claim:
 
 
 def _host_of(replay: Replay, requests: MeasuredRequests, source: TimingSource, first: int) -> Host:
-    """One time an iteration, so that the first requests' mean TPOT is the measured one; bisected."""
-    truth = float(requests.part(slice(0, first)).of("tpot").mean())
-    low_ms, high_ms = 0.0, MOST_HOST_MS
-    for _step in range(HOST_STEPS):
-        middle_ms = (low_ms + high_ms) / 2
-        ours = replayed(replay, requests, source, _host(middle_ms)).part(slice(0, first)).of("tpot").mean()
-        low_ms, high_ms = (middle_ms, high_ms) if ours < truth else (low_ms, middle_ms)
-    return _host((low_ms + high_ms) / 2)
-
-
-def _host(time_ms: float) -> Host:
-    return Host(graph_ms=time_ms, eager_ms=time_ms, source="TPOT of a run's requests")
+    """One time an iteration, so that the first requests' mean TPOT is the measured one."""
+    return fit_host_time(requests, first, lambda host: replayed(replay, requests, source, host)).host
 
 
 def _requests(replay: Replay) -> MeasuredRequests:
