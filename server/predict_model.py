@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 
 
 def model_of(
-    path: Path, *, stack: str, tp: int, ep: int, dtype: Dtype | None, kv_dtype: Dtype | None
+    path: Path,
+    *,
+    stack: str,
+    tp: int,
+    ep: int,
+    dtype: Dtype | None,
+    kv_dtype: Dtype | None,
+    launches_apart: bool = False,
 ) -> DenseFacts | TableModel:
     """Read a model for a prediction.
 
@@ -30,6 +37,7 @@ def model_of(
         ep: Ranks that the experts are spread over.
         dtype: Takes the place of the config's.
         kv_dtype: Of the cache.
+        launches_apart: Whether times are of single launches, as a capture's are, see `read_table`.
 
     Raises:
         ServingSimError: No decoder, or one whose kernels nothing states for the stack; what is wrong with a
@@ -42,7 +50,9 @@ def model_of(
         except ServingSimError as error:
             refusal = error
     try:
-        return read_table(path, stack=stack, tp=tp, ep=ep, dtype=dtype, kv_dtype=kv_dtype)
+        return read_table(
+            path, stack=stack, tp=tp, ep=ep, dtype=dtype, kv_dtype=kv_dtype, launches_apart=launches_apart
+        )
     except ServingSimError as error:
         if refusal is not None and _dense_type(path):
             raise refusal from error

@@ -25,9 +25,10 @@ from servingsim.timing.registry import kernels
 from servingsim.timing.row_curves.shelf import row_curve_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from benchmarks.gemm_holdout import Split
+    from benchmarks.h100_rows import Rows
     from benchmarks.holdout import Errors
     from servingsim.timing.fidelity.answers import Answers
     from servingsim.timing.fidelity.figures import ErrorFigures
@@ -89,6 +90,7 @@ def _gemm() -> Iterator[Claim]:
     rows = gemm_rows()
     powers = gemm_holdout.held_out_m(rows, gemm_holdout.POWERS)
     grid = gemm_holdout.held_out_m(rows, _own_grid())
+    beside = gemm_holdout.rows_beside()
     shapes = gemm_holdout.held_out_shapes(rows)
     apart = gemm_holdout.held_out_every_other_shape(rows)
     yield _product(
@@ -107,6 +109,8 @@ def _gemm() -> Iterator[Claim]:
         {"mape_percent": 2.5, "p95_percent": 8.0},
         "log-log with 38 of the 74 values of m: MAPE 5.5 %, p95 17 %",
     )
+    yield _with_all_stacks(beside)
+    yield _floor()
     yield Claim(
         id="gemm_h100_shapes",
         area=AREA,
@@ -123,6 +127,57 @@ def _gemm() -> Iterator[Claim]:
         fitted_on=_learnt_on(_h100(), "single_gemm"),
         judged_on=frozenset({_GEMM_ROWS}),
         records=(_gemm_record("gemm_h100_shapes", "shape never measured", shapes),),
+    )
+
+
+def _with_all_stacks(beside: Mapping[str, Rows]) -> Claim:
+    """The same splits for a user whose store holds the other stacks' rows of the device too: another question."""
+    name, rows = "gemm_h100_beside", gemm_rows()
+    powers = gemm_holdout.held_out_m(rows, gemm_holdout.POWERS, beside)
+    grid = gemm_holdout.held_out_m(rows, _own_grid(), beside)
+    return Claim(
+        id=name,
+        area=AREA,
+        says="where the store also holds the rows of other stacks of the same GPU, products of any m are read to this "
+        "error; not the base split, whose figures stand above",
+        data=f"{_gemm_data()}; beside them all rows of {', '.join(beside) or 'no other backend'} on the H100",
+        split="of vLLM's rows 16 powers of two, or our own grid, of m kept and the others asked; of the other stacks' "
+        "rows all kept",
+        figures={
+            **powers.ours.figures(f"{name}_powers"),
+            **grid.ours.figures(f"{name}_own_grid"),
+            f"{name}_below_limit_points": powers.below_limit + grid.below_limit,
+        },
+        targets={f"{name}_powers_mape_percent": 4.0, f"{name}_below_limit_points": 0},
+        anchor="AIConfigurator reads each stack's table by itself: MAPE 5.0 % between powers of two",
+        command="make accuracy (benchmarks/accuracy/kernels.py)",
+        fitted_on=_learnt_on(_h100(), "single_gemm")
+        | {f"single_gemm of h100_sxm/{each.partition('-')[0]}" for each in beside},
+        judged_on=frozenset({_GEMM_ROWS}),
+        note="libraries of different stacks are often the same, and pick oddly at the same sizes",
+        records=(_gemm_record(name, "time, other stacks' rows beside", powers.ours),),
+    )
+
+
+def _floor() -> Claim:
+    """What no smooth reading can know: which kernel the library picked at a size."""
+    name, rows = "gemm_h100_all_others_known", gemm_rows()
+    return Claim(
+        id=name,
+        area=AREA,
+        says="a smooth reading of one m from all other 73 of its shape is still off by this much: the library's pick "
+        "of a kernel for each m, which rows at other m do not show",
+        data=_gemm_data(),
+        split="log-log lines through the two sizes on each side, averaged; asked where the splits above ask",
+        figures={
+            **gemm_holdout.from_all_others(rows, gemm_holdout.POWERS).figures(f"{name}_powers"),
+            **gemm_holdout.from_all_others(rows, _own_grid()).figures(f"{name}_own_grid"),
+        },
+        command="make accuracy (benchmarks/accuracy/kernels.py)",
+        fitted_on=frozenset(),
+        judged_on=frozenset({_GEMM_ROWS}),
+        note="no prediction of ours, but what is left of the error of one: a smaller figure above was read from tiles "
+        "and waves, not from neighbouring sizes alone",
     )
 
 

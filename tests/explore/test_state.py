@@ -109,6 +109,12 @@ def test_weights_of_all_ranks_hold_the_model() -> None:
     assert weight_bytes(FACTS["mixtral"]) - experts == 4 * 3 * 3 * 64 * 96 * 2
 
 
+@pytest.mark.parametrize("ep", [2, 4])
+def test_experts_over_fewer_ranks_than_the_rest_are_divided_by_width_too(ep: int) -> None:
+    """Defect: experts held whole where tp / ep ranks share each: twice the weights, and no cache fits beside them."""
+    assert weight_bytes(FACTS["mixtral"], 4, ep) == weight_bytes(FACTS["mixtral"], 4)
+
+
 def test_capacity_is_what_is_left_over_one_request() -> None:
     facts = FACTS["llama"]
     device = weight_bytes(facts) + 10 * request_state_bytes(facts, 100).total

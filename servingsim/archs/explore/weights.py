@@ -72,7 +72,7 @@ def _matches(pattern: str, path: str) -> bool:
 
 
 def weight_bytes(facts: ModelFacts, tp: int = 1, ep: int = 1) -> int:
-    """Weights of one rank: heads, widths and vocabulary over tp; whole experts over ep, else their widths over tp.
+    """Weights of one rank: heads, widths and vocabulary over tp; whole experts over ep, their widths over tp / ep.
 
     Norms, routers and down-projections to latents are replicated.
 
@@ -126,7 +126,8 @@ def _mlp_bytes(facts: ModelFacts, layer: LayerClass, tp: int, ep: int) -> float:
     shared = projections(facts.hidden_size, mlp.shared_size, gated=mlp.gated) if mlp.shared_size else 0
     dense = mlp_parameters(mlp.parallel_dense, facts.hidden_size, False)
     others = mlp_parameters(mlp, facts.hidden_size, False) - experts - shared - dense
-    share = divided(mlp.num_experts, ep, "num_experts") / mlp.num_experts if ep > 1 else 1 / tp
+    divided(mlp.num_experts, ep, "num_experts")
+    share = 1 / (ep * max(tp // ep, 1))
     return (
         experts * share * _stored(weight_dtype(facts, "experts", first))
         + shared / tp * _stored(weight_dtype(facts, "shared", first))
