@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DeviceType = Literal["cpu", "cuda"]
 Family = Literal["compute", "memory", "attention", "collective"]
 Size = Annotated[int, Field(ge=1, le=2**40)]
-Dtype = Literal["fp32", "bf16", "fp16", "fp8", "fp8_block", "int8", "int4", "mxfp4"]
+Dtype = Literal["fp32", "bf16", "fp16", "fp8", "fp8_block", "int8", "int4", "mxfp4", "nvfp4"]
 
 
 class KernelArgs(BaseModel):

@@ -51,5 +51,6 @@ def _peak_flops(tflops: Mapping[str, float]) -> dict[str, float]:
         "int8": tflops.get("int8", bf16),
         "int4": four_bit,
         "mxfp4": tflops.get("mxfp4", fp8),
+        "nvfp4": tflops.get("mxfp4", fp8),
     }
     return {dtype: rate * 1e12 for dtype, rate in rates.items()}

@@ -24,7 +24,14 @@ FORMATS: dict[str, dict[str, Any]] = {
     "fp8_block": {"quant_method": "fp8", "weight_block_size": [128, 128], "activation_scheme": "dynamic"},
     "fp8": {"quant_method": "fp8", "activation_scheme": "dynamic"},
     "w4a16_mxfp4": {"quant_method": "mxfp4"},
+    "nvfp4": {
+        "quant_method": "modelopt",
+        "quant_algo": "NVFP4",
+        "ignore": ["lm_head", "*q_a_proj*", "*q_b_proj*", "*kv_a_proj_with_mqa*", "*kv_b_proj*"],
+    },
 }
+"""Of nvfp4: as NVIDIA's second checkpoint of DeepSeek-R1-0528, which quantises of attention the output projection alone
+(its model card)."""
 SKEWS = {"deepseek": "power_law_1.01"}
 OTHER_SKEW = "power_law_1.2"
 """How the makers of the tables take tokens to spread over experts: 1.01 in DeepSeek's models, 1.2 in all others."""
@@ -49,11 +56,10 @@ def config_of(served: Served, dtype: str = "") -> dict[str, Any]:
     config = json.loads(_file(served.model).read_text("utf-8"))
     inner = config.get("text_config", config)
     stated = config.get("quantization_config") or inner.get("quantization_config") or {}
-    config["quantization_config"] = stated or _format(served)
+    four_bits = served.gemm == "nvfp4" and stated.get("quant_method") == "fp8"
+    config["quantization_config"] = _format(served) if four_bits else stated or _format(served)
     if not config["quantization_config"]:
         del config["quantization_config"]
-    if "fp4" in served.gemm and stated.get("quant_method") == "fp8":
-        raise Absent("nvfp4 weights: the store has no such dtype, and its measured rows are refused")
     if dtype:
         inner["torch_dtype"] = dtype
         inner.pop("dtype", None)

@@ -143,7 +143,9 @@ def _device(name: str, rows: Mapping[tuple[str, tuple[tuple[str, Any], ...]], li
     peak = HEADROOM * max(flops)
     return DeviceSpec(
         name=name,
-        peak_flops=dict.fromkeys(("fp32", "bf16", "fp16", "fp8", "int8", "int4", "fp8_block", "mxfp4"), peak),
+        peak_flops=dict.fromkeys(
+            ("fp32", "bf16", "fp16", "fp8", "int8", "int4", "fp8_block", "mxfp4", "nvfp4"), peak
+        ),
         memory_bytes_per_s=HEADROOM * max(moved),
         memory_bytes=MEMORY_BYTES,
         limits_origin=f"{HEADROOM:g} times the best of the capture",

@@ -29,7 +29,7 @@ MAX_FEASIBLE_COORDINATES = 500
 MAX_GRID_CELLS = 1_000_000
 """A product of axes beyond it is refused unseen: walking it would take longer than the answer is worth."""
 
-Dtype = Literal["fp32", "bf16", "fp16", "fp8", "fp8_block", "int8", "int4", "mxfp4"]
+Dtype = Literal["fp32", "bf16", "fp16", "fp8", "fp8_block", "int8", "int4", "mxfp4", "nvfp4"]
 Count = Annotated[int, Field(ge=1, le=2**40)]
 Coords = tuple[float, ...]
 

@@ -119,10 +119,13 @@ def test_a_model_is_found_by_its_name_and_quantised_as_its_rows_say(configs: Pat
 
 
 def test_a_format_or_a_model_that_is_not_known_is_told(configs: Path) -> None:
-    """Defect: nvfp4 weights predicted from rows of another format."""
-    (configs / "tiny-2b.json").write_text("{}")
-    with pytest.raises(Absent, match="nvfp4"):
-        config_of(case(gemm_quant_mode="nvfp4").served)
+    """Defect: weights predicted from rows of another format; a checkpoint in eight bits for one in four."""
+    (configs / "tiny-3b.json").write_text("{}")
+    (configs / "tiny-2b.json").write_text(json.dumps({"quantization_config": {"quant_method": "fp8"}}))
+    with pytest.raises(Absent, match="w4afp8"):
+        config_of(case(gemm_quant_mode="w4afp8", model_path="acme/Tiny-3B").served)
+    four_bits = config_of(case(gemm_quant_mode="nvfp4").served)
+    assert four_bits["quantization_config"]["quant_algo"] == "NVFP4"
     with pytest.raises(Absent, match="no config of acme/Other"):
         config_of(case(model_path="acme/Other").served)
     assert skew_of(case(model_path="acme/DeepSeek-X").served) == "power_law_1.01"

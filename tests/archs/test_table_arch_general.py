@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from servingsim.archs.table_model import TableModel
     from servingsim.sim.report import PredictReport
 
-DTYPES = ("fp32", "bf16", "fp16", "fp8", "fp8_block", "int8", "int4", "mxfp4")
+DTYPES = ("fp32", "bf16", "fp16", "fp8", "fp8_block", "int8", "int4", "mxfp4", "nvfp4")
 SOURCE = MemorySource(
     {"dev": DeviceSpec("dev", dict.fromkeys(DTYPES, 1e15), 3e12, 141 * 10**9, link_bytes_per_s=4e11)}
 )

@@ -66,11 +66,14 @@ def test_the_file_beside_the_config_is_read(tmp_path: Path) -> None:
     assert (facts.gemm_dtype, facts.kv_dtype, facts.quantisation) == ("fp8", "fp8", "modelopt FP8")
 
 
-def test_a_format_without_a_dtype_here_is_named_with_its_stand_in() -> None:
-    """Defect: nvfp4 weights taken for mxfp4 without a word."""
+def test_four_bit_floats_are_told_apart_by_their_blocks() -> None:
+    """Defect: nvfp4 weights, whose activations have four bits too, priced as mxfp4."""
     facts = model_facts(FAMILIES["llama"], where="x", hf_quant={"quantization": {"quant_algo": "NVFP4"}})
-    assert facts.gemm_dtype == "mxfp4"
-    assert facts.unknown == ("nvfp4 has no dtype here, mxfp4 stands for it",)
+    assert (facts.gemm_dtype, facts.unknown) == ("nvfp4", ())
+    for block, dtype in ((16, "nvfp4"), (32, "mxfp4")):
+        config = compressed(4, "float")
+        config["config_groups"]["group_0"]["weights"]["group_size"] = block
+        assert model_facts(FAMILIES["llama"] | {"quantization_config": config}, where="x").gemm_dtype == dtype
 
 
 def test_weights_of_several_formats_are_not_passed_for_one() -> None:

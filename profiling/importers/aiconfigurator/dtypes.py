@@ -25,13 +25,13 @@ DTYPES = {
     "sq": "int8",  # SmoothQuant: both operands in 8 bits
     "int4_wo": "int4",
     "w4a16_mxfp4": "mxfp4",
+    "nvfp4": "nvfp4",
     "fp32": "fp32",
     "bf16": "bf16",
     "fp16": "fp16",
 }
 REFUSED = {
     "int8_wo": "8-bit weights with 16-bit activations; int8 here means both",
-    "nvfp4": "no dtype of this store",
     "w4afp8": "4-bit weights with fp8 activations; int4 here means 16-bit ones",
     "w4a8_mxfp4_mxfp8": "mxfp4 weights with mxfp8 activations; mxfp4 here means 16-bit ones",
 }

@@ -69,6 +69,7 @@ def _peaks(gpu: Mapping[str, Any], known: DeviceRow | None) -> dict[str, float]:
         "int8": int8,
         "int4": max(int8, fp8),
         "mxfp4": four_bit,
+        "nvfp4": four_bit,
     }
     return {dtype: rate for dtype, rate in rates.items() if rate > 0}
 

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from servingsim.timing.contract import Dtype
 
 FULL_BYTE, HALF_BYTE = 8, 4
+FOUR_BITS: dict[object, Dtype] = {16: "nvfp4", 32: "mxfp4"}
+"""By the elements that share a scale."""
 IGNORED = ("modules_to_not_convert", "ignore", "exclude_modules", "ignored_layers", "llm_int8_skip_modules")
 """Names under which methods list the modules they leave alone."""
-STAND_IN = "nvfp4 has no dtype here, mxfp4 stands for it"
 MIXED = "weights of several formats: the first group's stands for all"
 
 
@@ -74,8 +75,12 @@ def compressed(config: Mapping[str, Any], where: str) -> Quantisation:
             "fp8_block" if strategy == "block" else "fp8", words, ignored(config), kv_dtype, mixed
         )
     if kind == "float" and bits == HALF_BYTE:
-        caveat = mixed or ("" if weights.get("group_size") == 32 else STAND_IN)
-        return Quantisation("mxfp4", words, ignored(config), kv_dtype, caveat)
+        block = weights.get("group_size")
+        other = (
+            "" if block in FOUR_BITS else f"4-bit floats in blocks of {shown(block)}: mxfp4 stands for them"
+        )
+        gemm_dtype = FOUR_BITS.get(block, "mxfp4") if isinstance(block, int) else "mxfp4"
+        return Quantisation(gemm_dtype, words, ignored(config), kv_dtype, mixed or other)
     return Quantisation(integer(bits, where), words, ignored(config), kv_dtype, mixed)
 
 
@@ -103,8 +108,8 @@ def modelopt(stated: Mapping[str, Any], dtype: Dtype, where: str) -> Quantisatio
         "FP8_PER_CHANNEL_PER_TOKEN": ("fp8", ""),
         "FP8_PB_WO": ("fp8_block", ""),
         "FP8_BLOCK_SCALES": ("fp8_block", ""),
-        "NVFP4": ("mxfp4", STAND_IN),
-        "NVFP4_AWQ": ("mxfp4", STAND_IN),
+        "NVFP4": ("nvfp4", ""),
+        "NVFP4_AWQ": ("nvfp4", ""),
         "W4A16_AWQ": ("int4", ""),
         "W4A8_AWQ": ("int4", ""),
         "INT4_AWQ": ("int4", ""),

@@ -45,8 +45,8 @@ MODULES: dict[Part, tuple[str, ...]] = {
     "lm_head": (),
 }
 """Where checkpoints keep a part of a layer; routers and the lm_head are quantised by no method read here."""
-SCALED_BYTES = {"mxfp4": 0.5 + 1 / 32}
-"""Formats whose scales weigh: one byte for 32 elements. Others' are below 1 % (blocks and rows), and left out."""
+SCALED_BYTES = {"mxfp4": 0.5 + 1 / 32, "nvfp4": 0.5 + 1 / 16}
+"""Formats whose scales weigh: one byte for 32 or 16 elements. Others' are below 1 % (blocks and rows), and left out."""
 
 
 def weight_dtype(facts: ModelFacts, part: Part, layer: int = 0) -> Dtype:

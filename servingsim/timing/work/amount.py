@@ -20,6 +20,7 @@ DTYPE_BYTES: dict[str, float] = {
     "int8": 1,
     "int4": 0.5,
     "mxfp4": 0.5,
+    "nvfp4": 0.5,
 }
 """Bytes an element takes in memory. Scales of block formats are left out: below 1 % for blocks of 128."""
 

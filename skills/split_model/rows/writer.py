@@ -164,12 +164,12 @@ class Rows:
     def quantised(
         self, projection: str, width: int, part: Part, *, counted: Counted = "tokens"
     ) -> list[Draft]:
-        """The input of an fp8 projection, quantised by a launch that the trace of the plain model has not."""
+        """The input of a projection of 8-bit or nvfp4 floats, quantised by a launch that the trace has not."""
         dtype = self.weight_dtype(part)
-        if not dtype.startswith("fp8"):
+        if not dtype.startswith("fp8") and dtype != "nvfp4":
             return []
         written = width * dtype_bytes(dtype) / dtype_bytes(self.dtype)
-        math = "input of the projection to fp8 (not in the traced model)"
+        math = f"input of the projection to {dtype} (not in the traced model)"
         return [
             self.elementwise(
                 f"{projection}_quant", "copy", math, read=width, written=written, counted=counted
