@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from servingsim.timing.cache import Points
-from servingsim.timing.relatives import FURTHEST, Filled, Relative, fill
+from servingsim.timing.relatives import FURTHEST, Filled, Relative, each_from_the_others, fill
 
 if TYPE_CHECKING:
     from servingsim.timing.cache import CacheContext, CacheKind
@@ -21,6 +21,11 @@ DENSE = 2.0
 """Ratio of neighbouring values on the axis that makes up: where none is wider, relatives tell nothing new."""
 HALF_WIDTH = 1.645
 """A standard deviation to the half width of 90 % of a normal distribution."""
+FEWEST_READ = 8
+"""Rows of relatives read from the others, without which these do not say how far off they are."""
+CARRIED = 1.2
+"""Factor on it for a Config without rows: relatives differ by less from each other than it does from them. Chosen on
+attention and gated delta rules of GB200, RTX PRO 6000 (vLLM), GB300 (SGLang) and B300 (TensorRT-LLM)."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +129,13 @@ def with_relatives(
 def half_width(found: Filled) -> float:
     """Of the 90 % interval around filled points, relative."""
     return HALF_WIDTH * float(np.sqrt(np.mean(found.spread**2)))
+
+
+def carried_half_width(kin: Kin, found: Filled) -> float:
+    """Of a Config without rows: at least as far as its relatives are off when the others say what they take."""
+    off = np.abs(each_from_the_others(kin.relatives, kin.axis))
+    seen = float(np.quantile(off, 0.9)) if len(off) >= FEWEST_READ else 0.0
+    return max(seen, CARRIED * half_width(found))
 
 
 def _possible(found: Filled, context: CacheContext) -> FloatArray:

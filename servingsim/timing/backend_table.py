@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from servingsim.errors import ServingSimError
-from servingsim.timing.backend_relatives import half_width, kin_of, needs_kin, with_relatives
+from servingsim.timing.backend_relatives import (
+    carried_half_width,
+    half_width,
+    kin_of,
+    needs_kin,
+    with_relatives,
+)
 from servingsim.timing.cache import CacheContext, Points
 from servingsim.timing.coverage import EXTRAPOLATED
+from servingsim.timing.donor_spread import donor_spread
 from servingsim.timing.donors import donate
 from servingsim.timing.registry import cache_named
 from servingsim.timing.remedy import command
@@ -25,8 +32,8 @@ if TYPE_CHECKING:
     from servingsim.timing.source import FloatArray, KernelRows, Provenance, TimingSource
 
 BETWEEN_DONORS = 0.12
-"""Half width of a shape read from measured shapes on both sides: 90 % of the products of held-out shapes lie within
-0.115, on tables of A100, B200, L40S and H200."""
+"""Half width of a shape read from measured shapes on both sides, where these do not say it themselves: 90 % of the
+products of held-out shapes lie within 0.115, on tables of A100, B200, L40S and H200."""
 AS_WIDE = {"bf16": "fp16", "fp16": "bf16"}
 OUTSIDE_DONORS = 0.3
 """Likewise of a shape beyond all measured ones, or in too wide a gap: 0.27."""
@@ -137,12 +144,13 @@ def _measured(
         if len(found.coords):
             added = half_width(found)
             provenance = _told(provenance, "filled in from", kin.shapes)
+    built = cache.build(points, context)
     return BackendTable(
         backend=rows.provenance.backend,
-        provenance=provenance,
+        provenance=_with(provenance, _rests_on(built)),
         rows=len(rows),
         noise_median=_median(rows.noise),
-        cache=cache.build(points, context),
+        cache=built,
         measured=coords,
         untrusted=rows.untrusted,
         donated_error=added,
@@ -162,15 +170,24 @@ def _carried(kin: Kin, cache: CacheKind, context: CacheContext) -> BackendTable:
         untrusted=kin.untrusted,
         donors=tuple(kin.shapes),
         flags=EXTRAPOLATED if kin.outside or not found.compared else 0,
-        donated_error=half_width(found),
+        donated_error=carried_half_width(kin, found),
     )
 
 
 def _told(provenance: Provenance, how: str, shapes: Sequence[Mapping[str, float]]) -> Provenance:
     """The provenance with the shapes that rows were taken from."""
     names = "; ".join(" ".join(f"{name}={value:.12g}" for name, value in each.items()) for each in shapes)
-    whence = f"{provenance.source}, " if provenance.source else ""
-    return replace(provenance, source=f"{whence}{how} {names}")
+    return _with(provenance, f"{how} {names}")
+
+
+def _rests_on(cache: Cache) -> str:
+    """What a cache's answers rest on beside its rows; most say nothing."""
+    return str(getattr(cache, "told", ""))
+
+
+def _with(provenance: Provenance, told: str) -> Provenance:
+    """The provenance with what else answers rest on, in words."""
+    return replace(provenance, source=", ".join(each for each in (provenance.source, told) if each))
 
 
 def _donated(
@@ -188,17 +205,20 @@ def _donated(
         return None
     donors = tuple(dict(zip(kind.interpolated, shape, strict=True)) for shape in found.donors)
     how = "carried over" if found.outside else "interpolated"
+    built = cache.build(found.points, context)
+    spread = donor_spread(rows, kind.interpolated, kind.axes, found.donors)
+    between = BETWEEN_DONORS if spread is None else spread
     return BackendTable(
         backend=backend,
-        provenance=_told(rows.provenance, f"{how} from", donors),
+        provenance=_with(_told(rows.provenance, f"{how} from", donors), _rests_on(built)),
         rows=len(found.points.time_ms),
         noise_median=_median(found.noise),
-        cache=cache.build(found.points, context),
+        cache=built,
         measured=np.empty((0, len(kind.axes))),
         untrusted=rows.untrusted,
         donors=donors,
         flags=EXTRAPOLATED if found.outside else 0,
-        donated_error=OUTSIDE_DONORS if found.outside else BETWEEN_DONORS,
+        donated_error=max(OUTSIDE_DONORS, between) if found.outside else between,
     )
 
 

@@ -35,12 +35,14 @@ class TableCache:
         context: Work and limits.
         points: What the table was built of: its own error is taken from them, and is unknown without.
         coarse: The table of exactly these points, where `table` has more between them.
+        told: What answers rest on beside the points, in words; empty for nothing.
     """
 
     table: Table
     context: CacheContext
     points: Points | None = None
     coarse: Table | None = None
+    told: str = ""
 
     def eval(self, coords: FloatArray) -> tuple[FloatArray, FlagArray]:
         """Times and flags; raises CoverageError where a point is refused."""

@@ -30,11 +30,13 @@ class Curve(NamedTuple):
         points: All of them.
         between: Sizes of the curve's, ascending.
         half_width: Of its 90 % interval at each, relative.
+        told: Where the curve comes from, in words.
     """
 
     points: Points
     between: FloatArray
     half_width: FloatArray
+    told: str
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,12 @@ def curved_points(points: Points, context: CacheContext) -> Curve | None:
         log_ms, half_width = log_ms + borrowed.shift, half_width * borrowed.unexplained
     time_ms = np.maximum(np.exp(log_ms), _least_ms(points, between, context))
     coords = np.concatenate([points.coords, between[:, None]])
-    return Curve(Points(coords, np.concatenate([points.time_ms, time_ms])), between, half_width)
+    told = f"shape of the curve between rows learnt on {', '.join(curve.devices)}"
+    if neighbours:
+        told += (
+            f", following rows of {len(neighbours)} other backend{'s' * (len(neighbours) > 1)} on the device"
+        )
+    return Curve(Points(coords, np.concatenate([points.time_ms, time_ms])), between, half_width, told)
 
 
 def _measured(points: Points) -> Measured:

@@ -113,7 +113,7 @@ def fill(
         axis: Along which own and relatives lie apart.
         read: What the own rows alone say at coordinates; NaN where these lie outside them.
     """
-    said, compared = _said(own, own_ms, relatives)
+    said, compared = _said(own, own_ms, relatives, axis)
     if len(own) and not compared:
         # Nothing says how far the relatives are off: the Config's own rows are read alone.
         return Filled(own[:0], own_ms[:0], own_ms[:0], compared)
@@ -123,8 +123,40 @@ def fill(
         said = _Said(*(each[inside] for each in said))
         said = _with_own(said, np.log(own_ms_there[inside]), _own_spread(own, own_ms, own_work_ms, axis))
     # What is wrong with one relative is wrong with the next: many of them are no surer than one.
-    spread = np.sqrt(said.voices / said.weight)
+    spread = np.hypot(np.sqrt(said.voices / said.weight), said.doubt)
     return Filled(said.spots, np.exp(said.total / said.weight), spread, compared)
+
+
+def each_from_the_others(relatives: list[Relative], axis: int) -> FloatArray:
+    """log(said / measured) of the rows of each relative, as said by the others of a Config without rows of its own.
+
+    Args:
+        relatives: At one Config's coordinates.
+        axis: Along which they lie apart.
+    """
+    off = [np.empty(0)]
+    for one in relatives:
+        others = [
+            each._replace(factor=each.factor / one.factor)
+            for each in relatives
+            if each is not one and 1 / FURTHEST <= each.factor / one.factor <= FURTHEST
+        ]
+        if not others:
+            continue
+        said, _ = _said(one.coords[:0], one.time_ms[:0], others, axis)
+        known = {
+            tuple(spot): log for spot, log in zip(said.spots.tolist(), said.total / said.weight, strict=True)
+        }
+        off.append(
+            np.array(
+                [
+                    known[spot] - np.log(time_ms)
+                    for spot, time_ms in zip(map(tuple, one.coords.tolist()), one.time_ms, strict=True)
+                    if spot in known
+                ]
+            )
+        )
+    return np.concatenate(off)
 
 
 class _Said(NamedTuple):
@@ -135,15 +167,17 @@ class _Said(NamedTuple):
         voices: How many say something.
         weight: Sum of the weights, each one over its variance.
         total: Sum of the weighted logs.
+        doubt: Standard deviation that the part of a trend adds which is not believed; 0 where relatives lie around.
     """
 
     spots: FloatArray
     voices: FloatArray
     weight: FloatArray
     total: FloatArray
+    doubt: FloatArray
 
 
-def _said(own: FloatArray, own_ms: FloatArray, relatives: list[Relative]) -> tuple[_Said, bool]:
+def _said(own: FloatArray, own_ms: FloatArray, relatives: list[Relative], axis: int) -> tuple[_Said, bool]:
     """By the relatives, and whether it is known how far they lie apart."""
     coords = np.concatenate([own, *(each.coords for each in relatives)])
     logs = np.log(np.concatenate([own_ms, *(each.time_ms for each in relatives)]))
@@ -151,28 +185,30 @@ def _said(own: FloatArray, own_ms: FloatArray, relatives: list[Relative]) -> tup
     octaves = np.repeat([0.0, *(float(np.log2(each.factor)) for each in relatives)], lengths)
     every, index = np.unique(coords, axis=0, return_inverse=True)
     index = index.ravel()
-    slope, spread, compared = _slope(every, index, octaves, logs)
-    if not len(own):
-        # With no row of its own a Config often lies beyond all relatives: half of a trend is safer than all of it.
-        slope = TREND * slope
+    slope, spread, compared = _slope(every, index, octaves, logs, axis)
+    # With no row of its own a Config often lies beyond all relatives: half of a trend is safer than all of it.
+    believed = 1.0 if len(own) else TREND
+    trend, slope = slope, believed * slope
     new = np.bincount(index[: len(own)], minlength=len(every)) == 0
     theirs = np.arange(len(coords)) >= len(own)
     weight = theirs / (spread**2 * np.abs(octaves) + LEAST_SPREAD**2)
-    sums = (
+    voices, whole, total, apart = (
         np.bincount(index, each, len(every))[new]
-        for each in (theirs, weight, weight * (logs - slope[index] * octaves))
+        for each in (theirs, weight, weight * (logs - slope[index] * octaves), weight * octaves)
     )
-    return _Said(every[new], *sums), compared
+    doubt = np.abs((1.0 - believed) * trend[new] * apart / whole)
+    return _Said(every[new], voices, whole, total, doubt), compared
 
 
 def _with_own(said: _Said, own_logs: FloatArray, own_spread: float) -> _Said:
     """What the Config's own rows say of the same shapes, weighed in."""
     certain = 1.0 / own_spread**2
-    return _Said(said.spots, said.voices + 1, said.weight + certain, said.total + certain * own_logs)
+    weight, total = said.weight + certain, said.total + certain * own_logs
+    return said._replace(voices=said.voices + 1, weight=weight, total=total)
 
 
 def _slope(
-    every: FloatArray, index: IntArray, octaves: FloatArray, logs: FloatArray
+    every: FloatArray, index: IntArray, octaves: FloatArray, logs: FloatArray, axis: int
 ) -> tuple[FloatArray, float, bool]:
     """How the log of time changes with each octave between Configs, and how sure that is.
 
@@ -183,6 +219,7 @@ def _slope(
         index: Shape of each row [rows].
         octaves: Between each row's Config and this one [rows].
         logs: Of the rows' times [rows].
+        axis: Along which the Configs' launches differ.
     """
     count = np.maximum(np.bincount(index, minlength=len(every)), 1)
     apart = octaves - (np.bincount(index, octaves, len(every)) / count)[index]
@@ -193,7 +230,9 @@ def _slope(
         return np.zeros(len(every)), SPREAD_PER_OCTAVE, False
     seen = np.bincount(index, apart * longer, len(every))[known] / across[known]
     near = _nearness(every[known], every[known])
-    np.fill_diagonal(near, 0.0)
+    # Rows of one launch size are off together: how sure a shape is foretold only those of other sizes can say. On
+    # H200 (vLLM) two Configs that share one batch size agreed on it at every length, and nowhere else.
+    near[every[known, axis][:, None] == every[known, axis]] = 0.0
     around = _weighted(near, seen)
     # As much of what lies around a shape as it foretells of the shape itself.
     size = float(around @ around)
@@ -219,7 +258,9 @@ def _nearness(asked: FloatArray, known: FloatArray) -> FloatArray:
 
 
 def _weighted(weights: FloatArray, values: FloatArray) -> FloatArray:
-    mean: FloatArray = weights @ values / weights.sum(axis=1)
+    """Means of the values; 0 where none has a weight."""
+    whole = weights.sum(axis=1)
+    mean: FloatArray = np.divide(weights @ values, whole, out=np.zeros(len(whole)), where=whole > 0)
     return mean
 
 

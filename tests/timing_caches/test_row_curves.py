@@ -47,3 +47,18 @@ def test_a_cpu_is_read_by_plain_rules() -> None:
     """Defect: a GPU's waves in the times of a device that has none."""
     assert row_curve_for(CPU, 2.0) is None
     assert not isinstance(_kernel(CPU).tables[0].cache, CurvedCache)
+
+
+def test_a_prediction_says_which_device_its_curve_was_learnt_on_and_that_others_were_followed() -> None:
+    """Defect: an answer between rows passes for one that rests on the device's own rows alone."""
+    source = MemorySource({H100.name: H100})
+    for m in SIZES:
+        for backend in ("b", "c"):
+            args = {"m": m, "n": 4096, "k": 4096, "dtype": "bf16"}
+            source.add("single_gemm", H100.name, backend, args, 1.0 + m / 128)
+    source.add("single_gemm", H100.name, "c", {"m": 48, "n": 4096, "k": 4096, "dtype": "bf16"}, 1.5)
+    config = SingleGemmConfig(gpu_name=H100.name, backends=("b",), n=4096, k=4096, dtype="bf16")
+    told = Kernel.build("gemm", KERNEL, config, source).tables[0].provenance.source
+    assert "shape of the curve between rows learnt on NVIDIA H200" in told
+    assert "following rows of 1 other backend on the device" in told
+    assert "learnt" not in _kernel(CPU).tables[0].provenance.source

@@ -100,3 +100,55 @@ def test_along_an_axis_where_work_is_affine_nothing_is_added() -> None:
     built: TableCache = CACHE.build(Points(coords, 0.01 + 1e-6 * LENGTHS), context)  # type: ignore[assignment]
     assert len(built.table.cells) == len(LENGTHS)
     assert built.eval(np.array([[3000.0]]))[0][0] == pytest.approx(0.013)
+
+
+def test_beyond_a_window_time_goes_on_by_the_octave() -> None:
+    """Times of 128, 256 and 131,072 keys, work flat from 128 keys on: 6,144 keys are half-way in octaves, not 5 %.
+
+    Defect: where the work stays as it is, time is read straight along the size, and nearly all of a rise over nine
+    octaves is put into the last of them.
+    """
+    context = CacheContext(
+        "toy",
+        ("batch_size", "kv_len"),
+        lambda at: 1e-6 * at[:, 0] * np.minimum(at[:, 1], 128.0),
+        lambda at: np.zeros(len(at)),
+    )
+    coords = np.array([[batch, keys] for batch in (1.0, 2.0) for keys in (64.0, 128.0, 256.0, 131072.0)])
+    times = np.tile([0.008, 0.01, 0.011, 0.02], 2)
+    cache = CACHE.build(Points(coords, times), context)
+    middle = float(np.sqrt(256 * 131072))
+    assert cache.eval(np.array([[1.0, middle]]))[0][0] == pytest.approx(np.sqrt(0.011 * 0.02), rel=0.01)
+    assert cache.eval(coords)[0].tolist() == times.tolist()
+
+
+def test_times_that_outgrow_the_work_follow_a_power_law() -> None:
+    """A windowed prefill that computes the whole triangle: work grows with the length, time with its square.
+
+    Defect: time is read straight along the work although no kernel of a start and so much a unit grows faster than
+    its work: 12 % too long in the middle of each cell.
+    """
+    context = CacheContext(
+        "toy", ("q_len",), lambda at: 1e-6 * at[:, 0], lambda at: np.zeros(len(at)), floor_ms=1e-9
+    )
+    lengths = LENGTHS[:, None]
+    cache = CACHE.build(Points(lengths, 1e-8 * LENGTHS**2), context)
+    asked = BETWEEN[:, None]
+    assert cache.eval(asked)[0] == pytest.approx(1e-8 * BETWEEN**2, rel=0.01)
+
+
+def test_work_that_stops_growing_inside_a_cell_is_followed_to_its_kink() -> None:
+    """Weights of 48 experts are all read from 48 tokens on; 32 and 64 tokens were measured.
+
+    Defect: one curve from end to end of the cell: 48 tokens are read 7 % too short although the work is known.
+    """
+
+    def work_ms(coords: FloatArray) -> FloatArray:
+        found: FloatArray = 1e-3 * np.minimum(coords[:, 0], 48.0) + 1e-6 * coords[:, 0]
+        return found
+
+    context = CacheContext("toy", ("num_tokens",), work_ms, lambda at: np.zeros(len(at)))
+    coords = LENGTHS[:6, None]
+    cache = CACHE.build(Points(coords, 0.01 + 2 * work_ms(coords)), context)
+    asked = np.array([[36.0], [45.0], [48.0], [56.0]])
+    assert cache.eval(asked)[0] == pytest.approx(0.01 + 2 * work_ms(asked), rel=0.03)

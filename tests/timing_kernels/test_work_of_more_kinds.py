@@ -8,6 +8,7 @@ import pytest
 
 from servingsim.timing.work import (
     attention_prefill,
+    fused_moe,
     gated_delta_decode,
     gated_delta_prefill,
     mamba2_decode,
@@ -101,3 +102,19 @@ def test_a_token_goes_once_to_each_other_rank_of_its_experts(
     assert there.bytes_written == there.bytes_read == pytest.approx(100 * others * 64)
     assert back.bytes_moved == pytest.approx(2 * there.bytes_moved)
     assert back.flops == pytest.approx(there.bytes_read)
+
+
+def test_experts_in_turn_are_all_hit_as_soon_as_there_are_as_many_rows() -> None:
+    """Defect: the expectation of random routing where experts are dealt out: a third of the weights missing."""
+    sizes: dict[str, Any] = {
+        "hidden_size": 64,
+        "inter_size": 32,
+        "topk": 8,
+        "num_experts": 256,
+        "dtype": "bf16",
+    }
+    ranks: dict[str, Any] = {"moe_tp_size": 1, "moe_ep_size": 2}
+    expert_bytes = 3 * 64 * 32 * 2
+    for tokens, hit in ((4, 16), (32, 128), (64, 128)):
+        found = fused_moe.work(num_tokens=tokens, distribution="balanced", **sizes, **ranks)
+        assert found.bytes_read == hit * expert_bytes + tokens * 64 * 2

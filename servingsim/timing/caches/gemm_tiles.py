@@ -47,7 +47,8 @@ def _build(points: Points, context: CacheContext) -> TableCache:
     if curve is None:
         return TableCache(table, context, points)
     fine = build_table(curve.points, context)
-    return CurvedCache(fine, context, points, table, between=curve.between, half_width=curve.half_width)
+    between, half_width = curve.between, curve.half_width
+    return CurvedCache(fine, context, points, table, curve.told, between=between, half_width=half_width)
 
 
 def _anchors(value: FloatArray, time_ms: FloatArray, work_ms: FloatArray) -> FloatArray:

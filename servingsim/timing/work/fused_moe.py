@@ -11,6 +11,9 @@ from servingsim.timing.work.amount import Number, Work, as_number, dtype_bytes
 ACTIVE = re.compile(r"active_([1-9]\d*)")
 """A distribution that says how many experts the tokens of a launch share."""
 
+BALANCED = "balanced"
+"""Tokens take the experts in turn."""
+
 
 def work(
     *,
@@ -28,13 +31,15 @@ def work(
 
     Rows on this rank: num_tokens·topk / ep. Experts hit: at most the local ones, in expectation under uniform
     routing E·(1-(1-topk/E)^tokens); a skewed `distribution` hits fewer, so this is an upper estimate of bytes, but
-    `active_<n>` says it.
+    `active_<n>` says it. Under `balanced` experts take turns: every row hits another until all are.
     """
     tokens, hidden, topk, experts = (as_number(v) for v in (num_tokens, hidden_size, topk, num_experts))
     inter = as_number(inter_size) / as_number(moe_tp_size)
     local_experts = experts / as_number(moe_ep_size)
     rows = tokens * topk / as_number(moe_ep_size)
     hit = local_experts * (1 - (1 - np.minimum(topk / experts, 1.0)) ** tokens)
+    if distribution == BALANCED:
+        hit = np.minimum(rows, local_experts)
     active = ACTIVE.fullmatch(distribution)
     if active:
         hit = np.minimum(np.minimum(tokens * topk, max(float(active[1]), float(np.max(topk)))), local_experts)
