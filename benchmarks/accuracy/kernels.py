@@ -55,7 +55,7 @@ CONFIGS = 24
 """Of each backend's table, spread evenly."""
 TUNED_ON = frozenset(
     f"{kind} of {system}/{stack}"
-    for kind in ("attention_decode", "attention_prefill", "fused_moe")
+    for kind in ("attention_decode", "attention_prefill", "fused_moe", "gated_delta_prefill")
     for system, stack in (
         ("gb200", "vllm"),
         ("gb300", "sglang"),

@@ -19,6 +19,7 @@ from servingsim.timing.cache import CacheContext, Points
 from servingsim.timing.coverage import EXTRAPOLATED
 from servingsim.timing.donor_spread import donor_spread
 from servingsim.timing.donors import donate
+from servingsim.timing.likeness import alike_rows
 from servingsim.timing.registry import cache_named
 from servingsim.timing.remedy import command
 
@@ -29,12 +30,11 @@ if TYPE_CHECKING:
     from servingsim.timing.cache import Cache, CacheKind, FlagArray
     from servingsim.timing.contract import KernelConfig, KernelKind
     from servingsim.timing.limits import Limits
-    from servingsim.timing.source import FloatArray, KernelRows, Provenance, TimingSource
+    from servingsim.timing.source import ArgValue, FloatArray, KernelRows, Provenance, TimingSource
 
 BETWEEN_DONORS = 0.12
 """Half width of a shape read from measured shapes on both sides, where these do not say it themselves: 90 % of the
 products of held-out shapes lie within 0.115, on tables of A100, B200, L40S and H200."""
-AS_WIDE = {"bf16": "fp16", "fp16": "bf16"}
 OUTSIDE_DONORS = 0.3
 """Likewise of a shape beyond all measured ones, or in too wide a gap: 0.27."""
 
@@ -99,39 +99,47 @@ def build_table_of(
     cache = _fitting_cache(kind)
     context = _context(backend, kind, config, source, limits)
     fixed = kind.fixed(config)
-    rows = source.rows(kind.table, config.gpu_name, backend, fixed, kind.axes)
-    if rows is None and kind.over_link:
-        rows = _as_wide(backend, kind, config, source)
-    if rows is not None and len(rows):
+    found = _rows(kind, config, backend, source, fixed, kind.axes)
+    if found is not None:
+        rows, half = found
         coords = np.stack([rows.args[axis] for axis in kind.axes], axis=1)
         kin = kin_of(backend, kind, config, source) if needs_kin(kind, coords) else None
-        return _measured(rows, coords, kin, cache, context)
+        return _widened(_measured(rows, coords, kin, cache, context), half)
     kin = kin_of(backend, kind, config, source)
     if kin is not None:
         return _carried(kin, cache, context)
     if not kind.interpolated:
         return None
     near = {name: value for name, value in fixed.items() if name not in kind.interpolated}
-    rows = source.rows(kind.table, config.gpu_name, backend, near, (*kind.interpolated, *kind.axes))
-    if rows is None or not len(rows):
+    found = _rows(kind, config, backend, source, near, (*kind.interpolated, *kind.axes))
+    if found is None:
         return None
-    return _donated(backend, kind, config, rows, cache, context, _work_of_shape(kind, config, limits))
+    rows, half = found
+    work_of = _work_of_shape(kind, config, limits)
+    return _widened(_donated(backend, kind, config, rows, cache, context, work_of), half)
 
 
-def _as_wide(
-    backend: str, kind: KernelKind[Any, Any], config: KernelConfig, source: TimingSource
-) -> KernelRows | None:
-    """Rows of the same message in elements of another dtype as wide: a link moves bytes."""
-    fixed = kind.fixed(config)
-    other = AS_WIDE.get(str(fixed.get("dtype")))
-    if other is None:
-        return None
-    rows = source.rows(kind.table, config.gpu_name, backend, {**fixed, "dtype": other}, kind.axes)
-    if rows is None:
-        return None
-    whence = f"{rows.provenance.source}, " if rows.provenance.source else ""
-    told = replace(rows.provenance, source=f"{whence}of {other}, as wide")
-    return replace(rows, provenance=told)
+def _rows(
+    kind: KernelKind[Any, Any],
+    config: KernelConfig,
+    backend: str,
+    source: TimingSource,
+    fixed: dict[str, ArgValue],
+    swept: Sequence[str],
+) -> tuple[KernelRows, float] | None:
+    """A backend's rows of a kernel, or of its nearest likeness, and how far off those are."""
+    rows = source.rows(kind.table, config.gpu_name, backend, fixed, swept)
+    if rows is not None and len(rows):
+        return rows, 0.0
+    return alike_rows(kind, config.gpu_name, backend, source, fixed, swept)
+
+
+def _widened(table: BackendTable | None, half: float) -> BackendTable | None:
+    """A table of rows that are not quite the kernel's: none of its points is measured."""
+    if table is None or not half:
+        return table
+    none = np.empty((0, table.measured.shape[1]))
+    return replace(table, measured=none, donated_error=float(np.hypot(table.donated_error, half)))
 
 
 def _measured(
@@ -200,7 +208,7 @@ def _donated(
     work_of: Callable[[tuple[float, ...], FloatArray], FloatArray],
 ) -> BackendTable | None:
     wanted = tuple(float(kind.fixed(config)[name]) for name in kind.interpolated)
-    found = donate(rows, kind.interpolated, wanted, cache, context, work_of)
+    found = donate(rows, kind.interpolated, wanted, cache, context, work_of, carries=kind.carries)
     if found is None:
         return None
     donors = tuple(dict(zip(kind.interpolated, shape, strict=True)) for shape in found.donors)

@@ -100,6 +100,7 @@ class KernelKind(Generic[C, I]):
         reaxis: For an Input whose fields are not the axes.
         feasible: False for grid cells that no real shape can reach (the infeasible mask).
         interpolated: Fixed args fields that may be interpolated over where the source has no rows for them.
+        carries: Where rows know one value of such a field alone, they are carried over to others by their work.
         relatives: Other Configs that launch the same, whose rows fill in shapes that were not measured.
         profile_kind: Another kind's table, only with identical semantics, args meaning, dtype and callable.
         over_link: The bytes cross the link between ranks, once out and once in: estimates use its bandwidth.
@@ -116,6 +117,7 @@ class KernelKind(Generic[C, I]):
     reaxis: Reaxis[C, I] | None = None
     feasible: Callable[[C, Coords], bool] = _always
     interpolated: tuple[str, ...] = ()
+    carries: bool = False
     relatives: Relatives | None = None
     profile_kind: str | None = None
     over_link: bool = False

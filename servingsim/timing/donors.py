@@ -69,6 +69,8 @@ def donate(
     cache: CacheKind,
     context: CacheContext,
     work_of: Callable[[Shape, FloatArray], FloatArray],
+    *,
+    carries: bool = False,
 ) -> Donated | None:
     """Points for a shape without rows.
 
@@ -79,6 +81,7 @@ def donate(
         cache: How each donor's rows are read.
         context: Of the wanted shape; its limit bounds the result.
         work_of: Necessary work in ms of any shape at coordinates.
+        carries: Whether rows with one value of a field are carried over to another by their work.
 
     Returns:
         None where the rows say nothing about the shape: one value of a field only, or no common coordinate.
@@ -86,7 +89,7 @@ def donate(
     columns = np.stack([rows.args[field] for field in fields], axis=1)
     shapes, group = _distinct(columns)
     pinned = (shapes == shapes[0]).all(axis=0)
-    if (pinned & (shapes[0] != wanted)).any():
+    if not carries and (pinned & (shapes[0] != wanted)).any():
         return None
     reached = tuple(float(value) for value in np.clip(wanted, shapes.min(axis=0), shapes.max(axis=0)))
     plan = bracket(shapes, reached)

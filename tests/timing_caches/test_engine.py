@@ -260,6 +260,6 @@ def test_a_link_moves_bytes_whatever_the_elements_are(source: MemorySource) -> N
         for dtype in ("bf16", "fp32")
     )
     (table,) = of_bf16.tables
-    assert "of fp16, as wide" in table.provenance.source
+    assert "of dtype fp16" in table.provenance.source
     assert of_bf16.eval(ms(1024)).time_ms.tolist() == [0.01]
     assert of_fp32.tables == ()
