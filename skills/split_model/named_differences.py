@@ -30,11 +30,9 @@ CHOSEN = (
 )
 PADDING = "the stack pads the vocabulary, so that it divides"
 MASKED = "the stack attends to every key and masks those that the indexer did not choose"
-GROUPS = (
-    "the grouped GEMM counts an expert for each row up to all of them, not those that uniform routing touches"
-)
-PLAIN_EXPERTS = 2
-"""Matrices of an expert without a gate: those of three are one fused kernel, which counts as the accountant."""
+IN_TURN = "rows take the experts in turn, one each up to all of them, not those that uniform routing touches"
+PLAIN_EXPERTS, GATED_EXPERTS = 2, 3
+"""Matrices of an expert without a gate, which are grouped products; those with one are one fused kernel."""
 FRESH = "the kernel of a scan reads a state that a fresh prompt does not have"
 
 
@@ -103,18 +101,26 @@ def _unindexed(mixer: Mixer | None) -> Mixer | None:
     return replace(mixer, indexer=None) if isinstance(mixer, Latent) else mixer
 
 
-def _groups(plain: GeneralModel, step: Step) -> list[NamedDifference]:
+def _in_turn(plain: GeneralModel, step: Step, matrices: int) -> list[NamedDifference]:
     """As many experts as there are rows, where the accountant has an expectation."""
     amount, ranks = 0.0, plain.ranks
     for layers in plain.layers:
         mlp = layers.mlp
-        if isinstance(mlp, Experts) and mlp.matrices == PLAIN_EXPERTS:
+        if isinstance(mlp, Experts) and mlp.matrices == matrices:
             routed = step.tokens * ranks.dp
             expected = touched(mlp.num_experts, mlp.topk, routed) / ranks.ep
             counted = min(routed * mlp.topk, mlp.num_experts) / ranks.ep
             one = mlp.matrices * (mlp.latent_size or plain.hidden_size) * mlp.width / ranks.moe_tp
             amount += layers.count * (counted - expected) * one * mlp.weight_bytes
-    return [NamedDifference(figure="expert_weight_bytes", amount=amount, reason=GROUPS)]
+    return [NamedDifference(figure="expert_weight_bytes", amount=amount, reason=IN_TURN)]
+
+
+def _groups(plain: GeneralModel, step: Step) -> list[NamedDifference]:
+    return _in_turn(plain, step, PLAIN_EXPERTS)
+
+
+def _fused(plain: GeneralModel, step: Step) -> list[NamedDifference]:
+    return _in_turn(plain, step, GATED_EXPERTS)
 
 
 def _fresh(plain: GeneralModel, step: Step) -> list[NamedDifference]:
@@ -127,6 +133,7 @@ RULES: dict[str, Rule] = {
     "sparse_mla_prefill": _chosen,
     "mla_prefill": _masked,
     "grouped_gemm": _groups,
+    "fused_moe": _fused,
     "gated_delta_prefill": _fresh,
     "mamba2_prefill": _fresh,
 }
