@@ -59,10 +59,10 @@ def bare_claim(group: Group) -> Claim:
     guessed = float(np.mean([run.guessed for run in group.runs])) * 100
     return Claim(
         id=name,
-        says=f"TPOT of {group.served.told}, from kernels alone: nothing of the host is known",
+        says=f"TPOT of {group.served.told}, from kernels{_whose(group)} alone: nothing of the host is known",
         split="kernel tables known; no engine run was used for anything",
         figures=_figures(prefix, group.runs) | {f"{prefix}_time_without_rows_percent": guessed},
-        targets=_targets(prefix),
+        targets=_targets(group, prefix),
         fitted_on=frozenset({group.kernels}),
         judged_on=keys_of_runs(group.served, group.runs),
         note=_told(group.runs),
@@ -93,7 +93,7 @@ def host_claim(group: Group, runs: Sequence[Run], host: Host, fitted: Sequence[R
         f"{host.graph_ms:.3f} ms a replayed iteration, {host.eager_ms:.3f} ms another one, "
         f"{host.request_ms:.4f} ms each request in it); the {len(runs)} other runs asked",
         figures=figures,
-        targets=_targets(prefix),
+        targets=_targets(group, prefix),
         fitted_on=keys_of_runs(group.served, fitted) | {group.kernels},
         judged_on=keys_of_runs(group.served, runs),
         note=_told(runs),
@@ -140,8 +140,15 @@ def _ids(splits: Iterable[Split]) -> str:
     return "_".join(["tp", *(f"{split.tp}" + (f"ep{split.ep}" if split.ep > 1 else "") for split in order)])
 
 
-def _targets(prefix: str) -> dict[str, float]:
-    return {f"{prefix}_{figure}_percent": most for figure, most in MOST.items()}
+def _targets(group: Group, prefix: str) -> dict[str, float]:
+    """Held to: the group that has a name of its own, with kernels of its version. Others are told."""
+    held = group.served.name in NAMED and group.tables.version == group.served.version
+    return {f"{prefix}_{figure}_percent": most for figure, most in MOST.items()} if held else {}
+
+
+def _whose(group: Group) -> str:
+    near = group.tables.version != group.served.version
+    return f" of {group.tables.version}" if near else ""
 
 
 def _data(group: Group, runs: Sequence[Run]) -> str:
