@@ -12,7 +12,10 @@ import argparse
 import importlib
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
@@ -21,38 +24,73 @@ from benchmarks.accuracy.kept import Area, fingerprint, keep, kept, read, write_
 from benchmarks.h100_rows import Absent
 from servingsim.errors import ServingSimError
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from benchmarks.accuracy.contract import Claim
+
 HERE = Path(__file__).parent
 EXIT_MISSED, EXIT_REFUSED = 1, 2
+Measure = Callable[[], "list[Claim]"]
 
 
 def main() -> None:
-    """Run all areas, or the named ones."""
-    known = [
-        path.stem for path in sorted(HERE.glob("[!_]*.py")) if "\ndef claims(" in path.read_text("utf-8")
-    ]
+    """Run all areas of this folder, or the named ones."""
+    sys.exit(run(sys.argv[1:], root=HERE.parents[1], areas=areas_of(HERE)))
+
+
+def areas_of(folder: Path) -> dict[str, Measure]:
+    """What measures each area: `claims()` of every file that has it, imported when it is its turn."""
+    return {
+        path.stem: partial(_measure, path.stem)
+        for path in sorted(folder.glob("[!_]*.py"))
+        if "\ndef claims(" in path.read_text("utf-8")
+    }
+
+
+def run(arguments: Sequence[str], *, root: Path, areas: Mapping[str, Measure]) -> int:
+    """Measure, keep and write; the exit code.
+
+    Args:
+        arguments: As they are typed.
+        root: The checkout whose code is digested and whose files are written.
+        areas: What measures each.
+    """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.accuracy", description=__doc__)
-    parser.add_argument("--area", action="append", choices=known, help="only this one; may be given again")
+    parser.add_argument(
+        "--area", action="append", choices=list(areas), help="only this one; may be given again"
+    )
     parser.add_argument("--fresh", action="store_true", help="measure again what this code measured before")
     parser.add_argument("--strict", action="store_true", help="exit 1 where a figure misses its target")
-    given = parser.parse_args()
-    console = Console(soft_wrap=True)
-    code = fingerprint(HERE.parents[1])
+    given = parser.parse_args(arguments)
+    # Without markup: a claim may say [this].
+    console = Console(soft_wrap=True, markup=False)
+    code = fingerprint(root)
     try:
-        areas = [_area(name, code, console, fresh=given.fresh) for name in given.area or known]
-        measured = [area for area in areas if area is not None]
-        write_figures(HERE.parents[1], known)
-        written = write_pages(HERE.parents[1], measured, known)
+        chosen = {name: areas[name] for name in given.area or areas}
+        found = [
+            _area(root, name, measure, code, console, fresh=given.fresh) for name, measure in chosen.items()
+        ]
+        measured = [area for area in found if area is not None]
+        write_figures(root, areas)
+        written = write_pages(root, measured, areas)
     except ServingSimError as error:
         console.print(f"error: {error}", style="bold")
-        sys.exit(EXIT_REFUSED)
+        return EXIT_REFUSED
     console.print(f"written: {', '.join(map(str, written)) or 'nothing, all is fresh'}")
-    if given.strict and any(claim.missed for area in measured for claim in area.claims):
-        sys.exit(EXIT_MISSED)
+    missed = any(claim.missed for area in measured for claim in area.claims)
+    return EXIT_MISSED if given.strict and missed else 0
 
 
-def _area(name: str, code: str, console: Console, *, fresh: bool) -> Area | None:
+def _measure(name: str) -> list[Claim]:
+    claims: list[Claim] = importlib.import_module(f"benchmarks.accuracy.{name}").claims()
+    return claims
+
+
+def _area(
+    root: Path, name: str, measure: Measure, code: str, console: Console, *, fresh: bool
+) -> Area | None:
     """An area's claims: kept ones of the same code, or measured now; None where its data is absent."""
-    root = HERE.parents[1]
     before = None if fresh else read(kept(root, name))
     if before is not None and before.code == code:
         console.print(f"{name}: measured with this code before")
@@ -60,7 +98,7 @@ def _area(name: str, code: str, console: Console, *, fresh: bool) -> Area | None
     begin = time.perf_counter()
     console.print(f"{name}: measuring")
     try:
-        claims = importlib.import_module(f"benchmarks.accuracy.{name}").claims()
+        claims = measure()
     except Absent as absent:
         console.print(f"{name}: left out, {absent}")
         return None

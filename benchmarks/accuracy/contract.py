@@ -75,6 +75,15 @@ class Claim(BaseModel):
                 raise ValueError(f"{name!r} is {value}")
         return figures
 
+    @field_validator("targets")
+    @classmethod
+    def _can_be_met(cls, targets: Mapping[str, float]) -> Mapping[str, float]:
+        # Nothing is more than NaN: a figure held to it would count as met.
+        for name, most in targets.items():
+            if not (math.isfinite(most) and most >= 0):
+                raise ValueError(f"the target of {name!r} is {most}: a magnitude is at least 0")
+        return targets
+
     @model_validator(mode="after")
     def _whole(self) -> Self:
         unknown = sorted(set(self.targets) - set(self.figures))
@@ -95,11 +104,13 @@ class Claim(BaseModel):
 def refuse_fitted_on_judged(claims: Iterable[Claim]) -> None:
     """Refuse claims whose figures were taken on what something was fitted on.
 
+    A table named whole holds each of its keys: a fit on `NAME` has seen `NAME/hash`.
+
     Raises:
         ServingSimError: E_STATE, with the claim and the shared rows.
     """
     for claim in claims:
-        shared = sorted(claim.fitted_on & claim.judged_on)
+        shared = sorted(_held(claim.fitted_on, claim.judged_on) | _held(claim.judged_on, claim.fitted_on))
         if shared:
             raise ServingSimError(
                 f"{claim.id} is judged on what was fitted: {', '.join(shared[:3])}"
@@ -108,6 +119,11 @@ def refuse_fitted_on_judged(claims: Iterable[Claim]) -> None:
                 path=claim.area,
                 hint="judge it on rows that no fit has seen, or fit on others",
             )
+
+
+def _held(keys: frozenset[str], tables: frozenset[str]) -> frozenset[str]:
+    """Keys that are among the others, or that belong to a table among them."""
+    return frozenset(key for key in keys if key in tables or key.rpartition("/")[0] in tables)
 
 
 def keys_of(name: str, keys: Iterable[object]) -> frozenset[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict
 
-from benchmarks.accuracy.contract import Claim
+from benchmarks.accuracy.contract import Claim, ValidatedRecord
 from profiling.cpu_facts import model_name
 from server.reference.accuracy_claims import ACCURACY, AccuracyFigures, KeptArea, KeptClaim
 from server.reference.accuracy_files import accuracy_files
@@ -19,11 +19,13 @@ from servingsim.errors import ServingSimError
 from servingsim.validation import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-ROOMS = ("servingsim", "profiling", "benchmarks")
-"""What a figure may depend on; the doors and the skills only show it."""
+ROOMS = ("servingsim", "profiling", "benchmarks", "server")
+"""What a figure may depend on: areas align and compare through the doors' own functions."""
+SHOWING = ("server/commands", "server/reference")
+"""Of those, what only shows a figure."""
 MAX_NAMED = 12
 """Row sets that a page names; more are told as a number with their digest."""
 
@@ -51,8 +53,10 @@ def fingerprint(root: Path) -> str:
     digest = hashlib.blake2b(digest_size=12)
     for room in ROOMS:
         for path in sorted((root / room).rglob("*")):
-            if path.suffix in {".py", ".json"} and path.name != "validated.json":
-                digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
+            place = path.relative_to(root)
+            shows = place.name == "validated.json" or place.as_posix().startswith(SHOWING)
+            if path.suffix in {".py", ".json"} and not shows:
+                digest.update(str(place).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
 
@@ -82,8 +86,7 @@ def write_figures(root: Path, known: Iterable[str]) -> None:
     """
     areas = [area for area in (read(kept(root, name)) for name in known) if area is not None]
     claims = [claim for area in areas for claim in area.claims]
-    _once("claim", [claim.id for claim in claims])
-    _once("figure", [name for claim in claims for name in claim.figures])
+    _refuse_twice(claims)
     figures = {name: value for claim in claims for name, value in claim.figures.items()}
     path = root / "build" / "accuracy.json"
     _replace(path, json.dumps(dict(sorted(figures.items())), indent=1) + "\n")
@@ -96,6 +99,9 @@ def write_pages(root: Path, areas: Iterable[Area], known: Iterable[str]) -> list
 
     Returns:
         The files that changed.
+
+    Raises:
+        ServingSimError: E_STATE, a name is there twice, or the README has no place for the table; nothing is written.
     """
     place = root / ACCURACY
     before: Mapping[str, KeptArea] = {}
@@ -106,6 +112,7 @@ def write_pages(root: Path, areas: Iterable[Area], known: Iterable[str]) -> list
     }
     stay = {name: area for name, area in before.items() if name in set(known)}
     figures = AccuracyFigures(areas=dict(sorted((stay | new).items())))
+    _refuse_twice([claim for area in figures.areas.values() for claim in area.claims])
     # Unsorted: figures stay in the order of their claim, and what is read again gives the same page.
     text = json.dumps(figures.model_dump(mode="json"), indent=1) + "\n"
     files = {ACCURACY: text, **accuracy_files(root, figures)}
@@ -146,13 +153,21 @@ def _named(keys: frozenset[str]) -> tuple[str, ...]:
     return tuple(shown)
 
 
+def _refuse_twice(claims: Sequence[Claim | KeptClaim]) -> None:
+    """Names of claims, figures and records are found again by what reads them: a second one would hide the first."""
+    _once("claim", [claim.id for claim in claims])
+    _once("figure", [name for claim in claims for name in claim.figures])
+    records = [record for claim in claims for record in claim.records]
+    _once("record", [each.id if isinstance(each, ValidatedRecord) else str(each["id"]) for each in records])
+
+
 def _once(what: str, names: list[str]) -> None:
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ServingSimError(
             f"{what} {', '.join(twice[:3])} is there twice",
             code="E_STATE",
-            hint="names are unique among all areas",
+            hint="names are unique among all areas; where one moved, measure the area that it left again",
         )
 
 

@@ -32,7 +32,9 @@ def accuracy_page(figures: AccuracyFigures) -> str:
 
 
 def headline_block(figures: AccuracyFigures) -> str:
-    """Claims that have a published figure or a target beside them."""
+    """Claims that have a published figure and a target beside them."""
+    if not figures.areas:
+        return "Not measured yet."
     rows = [
         (claim.says, claim.anchor or "none known", _judged(claim), _aims(claim))
         for claims in figures.sections().values()
