@@ -45,7 +45,8 @@ def read_table(path: Path, counts: Sequence[str], texts: Sequence[str] = ()) -> 
         texts: Columns of texts.
 
     Raises:
-        ServingSimError: E_PATH, it cannot be read; E_INPUT, a column is absent or a value is none, with its line.
+        ServingSimError: E_PATH, it cannot be read; E_INPUT, a column is absent or there twice, there is no row, or a
+            value is none, with its line.
     """
     try:
         with path.open(newline="", encoding="utf-8") as stream:
@@ -62,8 +63,16 @@ def read_table(path: Path, counts: Sequence[str], texts: Sequence[str] = ()) -> 
             known=f"columns {', '.join(header) or 'none'}",
             hint="use the files as LLMServingSim's profiler writes them",
         )
-    places = {name: header.index(name) for name in wanted}
+    twice = [name for name in wanted if header.count(name) > 1]
     body = [(line, row) for line, row in enumerate(rows[1:], start=2) if row]
+    if twice or not body:
+        raise ServingSimError(
+            f"has {', '.join(twice)} twice" if twice else "holds no row",
+            path=str(path),
+            known=f"columns {', '.join(header)}",
+            hint="copy the file anew, as LLMServingSim's profiler wrote it",
+        )
+    places = {name: header.index(name) for name in wanted}
     for line, row in body:
         if len(row) != len(header):
             raise _refused(path, line, f"{len(row)} values", f"{len(header)} columns")
@@ -79,7 +88,7 @@ def read_table(path: Path, counts: Sequence[str], texts: Sequence[str] = ()) -> 
 
 def _number(path: Path, line: int, name: str, text: str) -> float:
     try:
-        value = float(text)
+        value = float(text if "_" not in text else "")  # Python reads 1_0 as ten
     except ValueError:
         raise _refused(path, line, f"{name} is {text[:40]!r}", "a number") from None
     if name == TIME:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 SAMPLES = 3
 """Iterations behind a time, the profiler's default; the files hold their mean."""
 ATTENTION = ("prefill_chunk", "kv_prefill", "n_decode", "kv_decode")
+NOTHING = "nothing is computed: its count is 0"
 COUNTED = {"dense.csv": "tokens", "per_sequence.csv": "sequences"}
 
 
@@ -90,7 +91,9 @@ class RankFolder:
                     known=", ".join((*known, *NOT_IMPORTED)),
                     hint="a layer of another name has no kernel kind here: remove its lines",
                 )
-            elif counted > 0:
+            elif counted == 0:
+                left_out[NOTHING] = left_out.get(NOTHING, 0) + 1
+            else:
                 kernel = known[layer]
                 args = {kernel.axis: int(counted) * kernel.each, **kernel.args}
                 rows.append(self._row(kernel.kind, args, time_us, f"{name}, {layer}"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,11 +81,11 @@ class ModelConfig:
         heads, hidden = self._need("num_attention_heads"), self._need("hidden_size")
         kv_heads = self.sizes.get("num_key_value_heads", heads)
         experts = next((self.sizes[name] for name in EXPERTS if name in self.sizes), 0)
-        vocab = math.ceil(self._need("vocab_size") / VOCAB_MULTIPLE) * VOCAB_MULTIPLE
+        vocab = -(-self._need("vocab_size") // VOCAB_MULTIPLE) * VOCAB_MULTIPLE
         return Shape(
             hidden_size=hidden,
             num_heads=self._divided(heads, tp, "num_attention_heads"),
-            num_kv_heads=max(kv_heads // tp, 1),
+            num_kv_heads=self._kv_heads(kv_heads, tp),
             head_dim=self.sizes.get("head_dim", hidden // heads),
             intermediate_size=self._divided(self._need("intermediate_size"), tp, "intermediate_size"),
             vocab_size=self._divided(vocab, tp, "the padded vocab_size"),
@@ -102,7 +101,7 @@ class ModelConfig:
         found = []
         for name in DIVIDED:
             said, own = profile.overrides.get(name), self.sizes.get(name)
-            if said is not None and own is not None and said != math.ceil(own / widest):
+            if said is not None and own is not None and said != -(-own // widest):
                 found.append(f"{name} {own} over tp {widest}, profiled {said}")
         return found
 
@@ -112,6 +111,10 @@ class ModelConfig:
                 f"has no {name}", path=str(self.path), hint="give the config.json of the profiled model"
             )
         return self.sizes[name]
+
+    def _kv_heads(self, kv_heads: int, tp: int) -> int:
+        """Where there are more ranks than KV heads, several ranks hold the same one."""
+        return 1 if tp % kv_heads == 0 else self._divided(kv_heads, tp, "num_key_value_heads")
 
     def _divided(self, value: int, tp: int, name: str) -> int:
         if value % tp:
@@ -132,7 +135,7 @@ def read_config(path: str) -> ModelConfig:
         raise ServingSimError(
             f"cannot be read: {error.strerror}", code="E_PATH", path=str(file), hint="see --config"
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ServingSimError(f"is no JSON: {error}", path=str(file)) from error
     if not isinstance(content, dict):
         raise ServingSimError(f"holds a {type(content).__name__}", path=str(file), known="a JSON object")
