@@ -26,9 +26,22 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+COMPILES = ("accuracy", "align", "cost_tree", "properties", "server", "sim", "timing")
+"""Rooms, by how their names begin, whose tests run the compiled loop."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow tests first, so that no worker is left with one at the end."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    """Slow tests first, so that no worker is left with one at the end; then those that run the compiled loop.
+
+    A clean checkout compiles it once where one worker has them all, and once for each worker where they are
+    spread.
+    """
+
+    def place(item: pytest.Item) -> tuple[bool, bool]:
+        slow = item.get_closest_marker("slow") is not None
+        return not slow, not item.path.parent.name.startswith(COMPILES)
+
+    items.sort(key=place)
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:

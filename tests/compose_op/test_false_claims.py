@@ -117,12 +117,17 @@ def test_kernels_claimed_to_overlap_are_a_question_for_the_user(bench: Bench) ->
 @pytest.mark.parametrize(
     "edit",
     [
-        ("    max_num_tokens: int\n", "    max_num_tokens: int\n    tp: int = 1\n"),
-        ("OP = NormProj", "import servingsim.worklets.partition\n\nOP = NormProj"),
+        pytest.param(
+            ("    max_num_tokens: int\n", "    max_num_tokens: int\n    tp: int = 1\n"),
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            ("OP = NormProj", "import servingsim.worklets.partition\n\nOP = NormProj"), marks=pytest.mark.long
+        ),
         ("config.out_features", 'config.out_features // getattr(config, "world_size", 1)'),
     ],
     ids=["a field", "an import", "an attribute by its name"],
-)  # fmt: skip
+)
 def test_inv_4_5_an_op_that_knows_the_parallel_layout(bench: Bench, edit: tuple[str, str]) -> None:
     report = bench.edited(edit)
     assert verdict(report, "INV-4.5")[0] == "fail"
@@ -207,7 +212,11 @@ def test_code_that_cannot_be_imported_is_a_finding_not_a_crash(
 
 @pytest.mark.parametrize(
     "body",
-    ["assert True", "x = MODULE.norm_config(CONFIG)\n    assert x == x", "MODULE.norm_config(CONFIG)"],
+    [
+        pytest.param("assert True", marks=pytest.mark.long),
+        "x = MODULE.norm_config(CONFIG)\n    assert x == x",
+        pytest.param("MODULE.norm_config(CONFIG)", marks=pytest.mark.long),
+    ],
     ids=["of a constant", "of a thing with itself", "of nothing"],
 )
 def test_unit_tests_that_assert_nothing(bench: Bench, body: str) -> None:

@@ -47,7 +47,14 @@ def test_generated_files_are_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     assert stale(ROOT, generated(ROOT, kept)) == []
 
 
-@pytest.mark.parametrize("place", ["docs/cli.md", "docs/kernels.md", "schemas/predict.json", "README.md"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "README.md",
+        "schemas/predict.json",
+        *(pytest.param(each, marks=pytest.mark.long) for each in ("docs/cli.md", "docs/kernels.md")),
+    ],
+)
 def test_check_names_the_stale_file_and_leaves_it(checkout: Path, place: str) -> None:
     spoiled = (checkout / place).read_text().replace("kernel", "colonel")
     (checkout / place).write_text(spoiled)

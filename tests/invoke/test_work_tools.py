@@ -67,10 +67,10 @@ def test_a_shape_that_crashes_costs_itself_only(call: Invoke, measured: Desk) ->
 @pytest.mark.parametrize(
     ("fields", "code"),
     [
-        ({"kind": "single_gem"}, "E_NOT_FOUND"),
         ({"kind": "--help"}, "E_NOT_FOUND"),
-        ({"backend": "nothing"}, "E_NOT_FOUND"),
         ({"specs": [{"m": 0, **SPEC}]}, "E_INPUT"),
+        pytest.param({"kind": "single_gem"}, "E_NOT_FOUND", marks=pytest.mark.long),
+        pytest.param({"backend": "nothing"}, "E_NOT_FOUND", marks=pytest.mark.long),
         ({"specs": []}, "E_INPUT"),
         ({"db": "../elsewhere.db"}, "E_PATH"),
     ],
@@ -112,10 +112,10 @@ def test_a_prediction_names_its_figures_and_what_is_missing(call: Invoke, measur
     ("fields", "code"),
     [
         ({"model": "/etc/hostname"}, "E_PATH"),
-        ({"model": "nobody/knows"}, "E_NOT_FOUND"),
         ({"device": "--help"}, "E_NOT_FOUND"),
-        ({"stack": "nope"}, "E_NOT_FOUND"),
         ({"decode": ["many"]}, "E_INPUT"),
+        pytest.param({"model": "nobody/knows"}, "E_NOT_FOUND", marks=pytest.mark.long),
+        pytest.param({"stack": "nope"}, "E_NOT_FOUND", marks=pytest.mark.long),
         ({"db": "../../rows.db"}, "E_PATH"),
     ],
 )

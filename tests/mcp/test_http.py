@@ -198,8 +198,17 @@ def test_a_root_that_is_no_folder_is_refused(refused: Callable[..., str]) -> Non
     assert "no folder" in refused("--root", "nowhere")
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.parametrize("tool", [None, "probe_wait", "probe_deaf"])
+@pytest.mark.parametrize(
+    ("how", "tool"),
+    [
+        (signal.SIGTERM, None),
+        (signal.SIGINT, "probe_wait"),
+        (signal.SIGTERM, "probe_deaf"),
+        pytest.param(signal.SIGINT, None, marks=pytest.mark.long),
+        pytest.param(signal.SIGTERM, "probe_wait", marks=pytest.mark.long),
+        pytest.param(signal.SIGINT, "probe_deaf", marks=pytest.mark.long),
+    ],
+)
 @pytest.mark.anyio
 async def test_the_process_ends_soon_whatever_runs(
     serve_http: Callable[..., Served], how: signal.Signals, tool: str | None, era: str, heard: Heard

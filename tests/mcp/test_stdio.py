@@ -53,8 +53,20 @@ def test_output_is_json_lines_only_even_while_a_library_prints(serve: Callable[.
     assert server.process.poll() is None
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, "EOF"])
-@pytest.mark.parametrize("tool", [None, "probe_wait", "probe_deaf"])
+@pytest.mark.parametrize(
+    ("how", "tool"),
+    [
+        (signal.SIGTERM, None),
+        (signal.SIGINT, "probe_wait"),
+        (signal.SIGTERM, "probe_deaf"),
+        (signal.SIGINT, "probe_deaf"),
+        ("EOF", "probe_deaf"),
+        pytest.param(signal.SIGINT, None, marks=pytest.mark.long),
+        pytest.param("EOF", None, marks=pytest.mark.long),
+        pytest.param(signal.SIGTERM, "probe_wait", marks=pytest.mark.long),
+        pytest.param("EOF", "probe_wait", marks=pytest.mark.long),
+    ],
+)
 def test_the_process_ends_soon_whatever_runs(
     serve: Callable[..., Lines], tmp_path: Path, how: signal.Signals | str, tool: str | None
 ) -> None:

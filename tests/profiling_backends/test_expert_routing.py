@@ -34,7 +34,8 @@ def test_routing_chooses_the_largest_and_their_weights_sum_to_one(prepare: Prepa
 
 
 @pytest.mark.parametrize(
-    ("kind", "held"), [("moe_dispatch", Held(1.0, 2.0)), ("moe_combine", Held(3.0, 3.0))]
+    ("kind", "held"),
+    [pytest.param("moe_dispatch", Held(1.0, 2.0), marks=pytest.mark.long), ("moe_combine", Held(3.0, 3.0))],
 )
 def test_an_exchange_brings_every_rank_the_parts_of_all(small_cpu: Setting, kind: str, held: Held) -> None:
     """Defect: ranks that keep their own rows time a copy; a combine that does not add leaves out its sum."""

@@ -35,7 +35,13 @@ def three_ranks() -> Iterator[RankGroup]:
         yield group
 
 
-@pytest.mark.parametrize(("op", "held"), [("all_gather", Held(1.0, 3.0)), ("reduce_scatter", Held(6.0, 6.0))])
+@pytest.mark.parametrize(
+    ("op", "held"),
+    [
+        pytest.param("all_gather", Held(1.0, 3.0), marks=pytest.mark.long),
+        ("reduce_scatter", Held(6.0, 6.0)),
+    ],
+)
 def test_parts_are_gathered_and_sums_scattered(op: str, held: Held) -> None:
     """Defect: ranks that keep their own part, or a sum of some of them, are timed."""
     with RankGroup(RankJob("gloo", op, num_ranks=3, elements=999, dtype="float32", threads=1)) as ranks:

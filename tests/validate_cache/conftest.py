@@ -19,7 +19,7 @@ from skills.validate_cache.schema import CacheRequest, FidelityReport
 from skills.watch import Unwatched
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 EXAMPLE = Path(__file__).parents[1] / "fixtures" / "fused_add_rms_norm"
 CONFIG = {"gpu_name": "lab", "hidden_size": 64, "dtype": "bf16", "max_num_tokens": 64}
@@ -69,19 +69,45 @@ class Lab:
         return run(CacheRequest.model_validate(given), self.desk, Unwatched())
 
 
+def _lab(folder: Path) -> Lab:
+    (folder / "ws").mkdir()
+    return Lab(Desk(folder / "ws", folder / "rows.db", (folder,)))
+
+
+def _off_grid(lab: Lab) -> Lab:
+    lab.put({at: straight_ms(at) for at in GRID})
+    lab.put({2: straight_ms(2), 8: straight_ms(8) / 1.1, 24: straight_ms(24) / 1.3, 48: straight_ms(48)})
+    return lab
+
+
 @pytest.fixture
 def lab(tmp_path: Path) -> Lab:
     """No row yet."""
-    (tmp_path / "ws").mkdir()
-    return Lab(Desk(tmp_path / "ws", tmp_path / "rows.db", (tmp_path,)))
+    return _lab(tmp_path)
 
 
 @pytest.fixture
 def off_grid(lab: Lab) -> Lab:
     """The grid straight, and beside it: 8 at 1 / 1.1 of the line, 24 at 1 / 1.3 of it, 48 on it, 2 on it."""
-    lab.put({at: straight_ms(at) for at in GRID})
-    lab.put({2: straight_ms(2), 8: straight_ms(8) / 1.1, 24: straight_ms(24) / 1.3, 48: straight_ms(48)})
-    return lab
+    return _off_grid(lab)
+
+
+@pytest.fixture(scope="module")
+def _judged(tmp_path_factory: pytest.TempPathFactory) -> tuple[Lab, FidelityReport, dict[Path, bytes]]:
+    """`off_grid` judged once, with the files that a test may spoil."""
+    judged = _off_grid(_lab(tmp_path_factory.mktemp("judged")))
+    report = judged.validate()
+    kept = (judged.desk.db, Path(report.csv_path))
+    return judged, report, {path: path.read_bytes() for path in kept}
+
+
+@pytest.fixture
+def judged(_judged: tuple[Lab, FidelityReport, dict[Path, bytes]]) -> Iterator[tuple[Lab, FidelityReport]]:
+    """`off_grid` with its failing report (three of four probes within the bar); its files are put back."""
+    lab, report, files = _judged
+    yield lab, report
+    for path, content in files.items():
+        path.write_bytes(content)
 
 
 @pytest.fixture

@@ -82,9 +82,15 @@ EDITS: dict[str, Edit] = {
 
 
 @pytest.fixture
-def report(off_grid: Lab) -> FidelityReport:
+def report(judged: tuple[Lab, FidelityReport]) -> FidelityReport:
     """Failing: three of four probes within the bar."""
-    return off_grid.validate()
+    return judged[1]
+
+
+@pytest.fixture
+def lab(judged: tuple[Lab, FidelityReport]) -> Lab:
+    """Where the report was made."""
+    return judged[0]
 
 
 def test_no_figure_can_be_edited_by_itself(report: FidelityReport) -> None:
@@ -97,10 +103,10 @@ def test_no_figure_can_be_edited_by_itself(report: FidelityReport) -> None:
             raise AssertionError(f"accepted with another {name}: {FidelityReport.model_validate(data)}")
 
 
-def test_an_honest_report_stands(report: FidelityReport, off_grid: Lab) -> None:
+def test_an_honest_report_stands(report: FidelityReport, lab: Lab) -> None:
     """Defect: a recheck that refuses what is true, or writes to what it looks at."""
-    before = off_grid.desk.db.read_bytes()
-    criteria = recheck(report, off_grid.desk, Unwatched())
+    before = lab.desk.db.read_bytes()
+    criteria = recheck(report, lab.desk, Unwatched())
     assert {each.status for each in criteria} == {"pass"}
     assert [each.id for each in criteria] == [
         "R.4-recheck-figures",
@@ -109,18 +115,18 @@ def test_an_honest_report_stands(report: FidelityReport, off_grid: Lab) -> None:
         "R.4-recheck-cache",
         "R.4-recheck-truths",
     ]
-    assert off_grid.desk.db.read_bytes() == before
+    assert lab.desk.db.read_bytes() == before
 
 
-def test_a_report_that_disagrees_with_its_csv_is_refused(report: FidelityReport, off_grid: Lab) -> None:
+def test_a_report_that_disagrees_with_its_csv_is_refused(report: FidelityReport, lab: Lab) -> None:
     """Defect: new figures, all consistent, over the old file."""
     edited = rebuilt(report, lambda data: improve(data, worst(report), 1.2), csv_too=False)
     assert edited.verdict == "pass"
-    assert "disagree: num_tokens=24" in failed(edited, off_grid)["R.4-recheck-csv"]
+    assert "disagree: num_tokens=24" in failed(edited, lab)["R.4-recheck-csv"]
 
 
 @pytest.mark.parametrize("change", ["edited", "removed", "garbage"])
-def test_a_csv_that_changed_is_refused(report: FidelityReport, off_grid: Lab, change: str) -> None:
+def test_a_csv_that_changed_is_refused(report: FidelityReport, lab: Lab, change: str) -> None:
     """Defect: the file that a person inspects is not the one that was judged."""
     path = Path(report.csv_path)
     if change == "removed":
@@ -128,54 +134,50 @@ def test_a_csv_that_changed_is_refused(report: FidelityReport, off_grid: Lab, ch
     else:
         text = path.read_text()
         path.write_text(text.replace(",false", ",true") if change == "edited" else "a,b\n1,2\n")
-    assert set(failed(report, off_grid)) == {"R.4-recheck-csv"}
+    assert set(failed(report, lab)) == {"R.4-recheck-csv"}
 
 
-def test_a_truth_edited_everywhere_is_found_in_the_rows(report: FidelityReport, off_grid: Lab) -> None:
+def test_a_truth_edited_everywhere_is_found_in_the_rows(report: FidelityReport, lab: Lab) -> None:
     """Defect: report, CSV and hash agree with each other and with nothing that was measured."""
     edited = rebuilt(report, lambda data: improve(data, worst(report), 1.2))
-    assert "num_tokens=24" in failed(edited, off_grid)["R.4-recheck-truths"]
+    assert "num_tokens=24" in failed(edited, lab)["R.4-recheck-truths"]
 
 
-def test_a_cache_value_edited_everywhere_is_found_by_the_simulator(
-    report: FidelityReport, off_grid: Lab
-) -> None:
+def test_a_cache_value_edited_everywhere_is_found_by_the_simulator(report: FidelityReport, lab: Lab) -> None:
     """Defect: cache values of another cache than the simulator's."""
 
     def edit(data: dict[str, Any]) -> None:
         probe = data["probes"][worst(report)]
         probe.update(cache_ms=probe["truth_ms"], ratio=1.0)
 
-    assert "num_tokens=24" in failed(rebuilt(report, edit), off_grid)["R.4-recheck-cache"]
+    assert "num_tokens=24" in failed(rebuilt(report, edit), lab)["R.4-recheck-cache"]
 
 
-def test_a_failing_probe_left_out_or_called_extrapolation_is_missed(
-    report: FidelityReport, off_grid: Lab
-) -> None:
+def test_a_failing_probe_left_out_or_called_extrapolation_is_missed(report: FidelityReport, lab: Lab) -> None:
     """Defect: figures over the probes that went well."""
     at = worst(report)
     shorter = rebuilt(report, lambda data: data["probes"].pop(at))
     assert shorter.verdict == "pass"
-    assert "interior num_tokens=24" in failed(shorter, off_grid)["R.4-recheck-probes"]
+    assert "interior num_tokens=24" in failed(shorter, lab)["R.4-recheck-probes"]
     moved = rebuilt(report, lambda data: data["probes"][at].update(region="above_num_tokens"))
     assert moved.verdict == "pass"
-    assert "R.4-recheck-probes" in failed(moved, off_grid)
+    assert "R.4-recheck-probes" in failed(moved, lab)
 
 
-def test_rows_that_changed_since_leave_the_report_unverified(report: FidelityReport, off_grid: Lab) -> None:
+def test_rows_that_changed_since_leave_the_report_unverified(report: FidelityReport, lab: Lab) -> None:
     """Defect: an old report passes for the cache as it is now."""
-    off_grid.put({16: 2.0})
-    found = {each.id: each for each in recheck(report, off_grid.desk, Unwatched())}
+    lab.put({16: 2.0})
+    found = {each.id: each for each in recheck(report, lab.desk, Unwatched())}
     assert found["R.4-recheck-cache"].status == "unverified"
     assert "validate again" in found["R.4-recheck-cache"].evidence
 
 
-def test_another_database_than_the_requests_is_refused(report: FidelityReport, off_grid: Lab) -> None:
+def test_another_database_than_the_requests_is_refused(report: FidelityReport, lab: Lab) -> None:
     """Defect: a report over a database that its author made up."""
-    other = off_grid.desk.workspace / "other.db"
-    other.write_bytes(off_grid.desk.db.read_bytes())
+    other = lab.desk.workspace / "other.db"
+    other.write_bytes(lab.desk.db.read_bytes())
     edited = rebuilt(report, lambda data: data["database"].update(path=str(other)))
-    assert "R.4-recheck-cache" in failed(edited, off_grid)
+    assert "R.4-recheck-cache" in failed(edited, lab)
 
 
 def test_the_csv_comes_back_as_it_went(report: FidelityReport) -> None:
