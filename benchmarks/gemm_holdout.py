@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,7 +40,7 @@ from servingsim.timing.grid import product_rows
 from servingsim.timing.kernels.single_gemm import KERNEL, SingleGemmConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from servingsim.timing.source import FloatArray
 
@@ -59,11 +60,25 @@ class Split:
         ours: Errors of the cache.
         baseline: Errors of log-log interpolation through the same points, where it was asked.
         below_limit: Predictions below the device's physical limit.
+        m: Of each prediction.
     """
 
     ours: Errors
     baseline: Errors
     below_limit: int
+    m: FloatArray
+
+    def by_m(self, bounds: Sequence[float]) -> list[tuple[str, float, float]]:
+        """Name, MAPE and share of the whole error of each range of m; each of `bounds` ends a range."""
+        off = np.abs(self.ours.percent)
+        edges = [0.0, *bounds, np.inf]
+        found = []
+        for low, high in pairwise(edges):
+            inside = (self.m > low) & (self.m <= high)
+            if inside.any():
+                name = f"m {low:.0f} to {high:.0f}" if np.isfinite(high) else f"m above {low:.0f}"
+                found.append((name, float(off[inside].mean()), float(off[inside].sum() / off.sum())))
+        return found
 
 
 def measure() -> dict[str, float]:
@@ -106,7 +121,7 @@ def held_out_m(rows: Rows, kept: FloatArray, beside: Mapping[str, Rows] | None =
     """
     train = np.isin(rows.columns["m"], kept)
     source = RowSource("single_gemm", rows.where(train), beside or {})
-    ours, baseline, below_limit = [], [], 0
+    ours, baseline, asked, below_limit = [], [], [], 0
     for n, k in _shapes(rows):
         test = _of_shape(rows.where(~train), n, k)
         kernel = _kernel(source, n, k)
@@ -114,10 +129,11 @@ def held_out_m(rows: Rows, kept: FloatArray, beside: Mapping[str, Rows] | None =
         predicted_ms = kernel.eval(m).time_ms
         below_limit += int((predicted_ms < kernel.limit_ms(m) * (1 - 1e-12)).sum())
         ours.append(Errors.of(predicted_ms, test.time_ms))
+        asked.append(m[:, 0])
         known = _of_shape(source.held, n, k)
         straight = np.interp(np.log(m[:, 0]), np.log(known.columns["m"]), np.log(known.time_ms))
         baseline.append(Errors.of(np.exp(straight), test.time_ms))
-    return Split(Errors.together(ours), Errors.together(baseline), below_limit)
+    return Split(Errors.together(ours), Errors.together(baseline), below_limit, np.concatenate(asked))
 
 
 def from_all_others(rows: Rows, kept: FloatArray) -> Errors:

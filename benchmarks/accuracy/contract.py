@@ -62,7 +62,12 @@ class Claim(BaseModel):
         description="row sets or hashes of keys that any constant or fit has seen"
     )
     judged_on: frozenset[str] = Field(min_length=1, description="those that the figures were taken on")
-    note: str = Field(default="", description="misses: how far, the largest contributor, what was tried")
+    note: str = Field(
+        default="", description="the largest contributors, and what a reader must know beside it"
+    )
+    tried: str = Field(
+        default="", description="what was tried against a miss; shown where a target is missed"
+    )
     records: tuple[ValidatedRecord, ...] = ()
 
     @field_validator("figures")

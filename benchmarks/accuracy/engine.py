@@ -51,6 +51,10 @@ TRAFFIC = Traffic(requests=12, prompt_tokens=192, output_tokens=24, rate=0.0, se
 FIGURES = {"ttft_mean_ms": "ttft", "tpot_mean_ms": "tpot", "output_tokens_per_s": "throughput"}
 TARGETS = {"iteration_mape": 8.0, "ttft": 8.0, "tpot": 5.0, "throughput": 5.0}
 """About what repeated runs of the engine differ by from each other."""
+TRIED_APART = (
+    "the launches of a capture instead of callables measured apart (engine_eager, engine_compiled: met); each callable "
+    "in a process of its own (kept). The engine's own runs differ from each other by what own_spread says"
+)
 IN_VIEW = (
     "the way captures are read was written with these logs in view; no constant was fitted on a judged run"
 )
@@ -123,6 +127,7 @@ def _recorded(model: Path, python: Path, scratch: Path) -> Claim:
         split="kernels: vLLM's callables measured in processes of their own; host: run 0; judged: every other run",
         command=f"{PYTHON}=PATH make accuracy AREA=engine",
         fitted={report.host.fitted_on},
+        tried=TRIED_APART,
     )
 
 
@@ -142,6 +147,7 @@ def _claim(
     command: str,
     fitted: set[str],
     note: str = "",
+    tried: str = "",
 ) -> Claim:
     figures = {"iteration_mape": report.judged.mape_percent}
     figures |= {short: report.figures[long].error_percent for long, short in FIGURES.items()}
@@ -162,6 +168,7 @@ def _claim(
         fitted_on=keys_of(name, fitted),
         judged_on=keys_of(name, [run.run for run in report.runs if run.judged]),
         note="; ".join(filter(None, [_note(report), note])),
+        tried=tried,
         records=(
             _record(name, report, "iteration", "time", report.judged.mape_percent, report.judged.p95_percent),
             *(

@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 ROUNDS = 8
 TARGET_PERCENT = 8.0
+TRIED = (
+    "operands in turn from several copies, so that a kernel finds them as cold as in a step; kernels and steps in turn "
+    "in one process; what lies between kernels from a narrow model of the same layers (all kept). What is left are "
+    "small kernels: alone they start colder than in a step, which has just written what they read"
+)
 CHOSEN_ON = frozenset(
     {"forwards of a Llama of 1,024", "forwards of a Qwen3-MoE of 768", "forwards of a Qwen3-Next of 768"}
 )
@@ -157,6 +162,7 @@ def _claim(name: str, report: ForwardReport) -> Claim:
         fitted_on=CHOSEN_ON | {f"kernels alone and a narrow {MODELS[name]['model_type']}"},
         judged_on=frozenset({f"forwards of {key}"}),
         note=_note(report),
+        tried=TRIED,
         records=(record,),
     )
 

@@ -66,6 +66,14 @@ TUNED_ON = frozenset(
 """Tables on which the rules and constants of `work_nd`, `smooth_lines` and `relatives` were chosen."""
 CALIBRATED_ON = ("a100_sxm", "b200_sxm", "l40s")
 """Systems on which the factors of the 90 % interval were chosen; how often it holds is told of the others."""
+M_RANGES = (64, 512, 4096)
+"""Ends of the ranges of m that the error of products is told for."""
+GEMM_TRIED = (
+    "three plain rules (whole tiles of 16 rows, an odd row pulled towards its neighbours, work affine in m); a curve "
+    "of tiles, waves and odd rows that was learnt on another device (kept); the rows of other stacks beside "
+    "(gemm_h100_beside). What is left is the library's pick of a kernel at each size: gemm_h100_all_others_known knows "
+    "every other size of a shape, and a smooth line through them is no better"
+)
 ANCHOR = "AIConfigurator's own tables read log-log linearly, the same points kept and asked: the figures named loglog"
 
 
@@ -234,6 +242,11 @@ def _product(name: str, says: str, split: str, found: Split, targets: dict[str, 
         "--kind single_gemm",
         fitted_on=_learnt_on(_h100(), "single_gemm"),
         judged_on=frozenset({_GEMM_ROWS}),
+        note="; ".join(
+            f"{region}: MAPE {mape:.1f} %, {share:.0%} of the whole error"
+            for region, mape, share in found.by_m(M_RANGES)
+        ),
+        tried=GEMM_TRIED,
         records=(_gemm_record(name, "time", found.ours),),
     )
 
@@ -305,10 +318,12 @@ def _claim(name: str, kind: str, found: Sequence[_Judged]) -> Claim:
     for each in found:
         for split in each.splits.values():
             figures |= _figures(kind, each, split)
+    systems = {each.system for each in found}
+    what = f"{kind} of {found[0].system}" if len(systems) == 1 else kind
     return Claim(
         id=name,
         area=AREA,
-        says=f"{kind}: between measured shapes, and for heads or shapes never measured where the kind has such, "
+        says=f"{what}: between measured shapes, and for heads or shapes never measured where the kind has such, "
         "times are read to these errors",
         data=f"{sum(each.rows for each in found):,} rows of aiconfigurator-core: "
         + ", ".join(f"{each.system}/{each.stack}" for each in found),

@@ -41,6 +41,11 @@ SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 RUNS = SHARED / "e2e" / "llmservingsim"
 COMMAND = "python -m benchmarks.accuracy --area replays"
 NOT_MODELLED = Host(source="not modelled")
+TRIED_BARE = (
+    "one launch for prefills and decodes together, planning ahead, decodes of unequal length (all kept). What is left "
+    "is what lies between kernels: with one time an iteration for it, taken from the first requests, the targets are "
+    "met (the claim host_of_first_requests, whose split names the time)"
+)
 FITTED_PART = 1 / 3
 """Of a run's requests, in the order of arrival: those that the host's time is taken from."""
 DENSE_TARGETS = {"tpot_mean": 1.0, "ttft_mean": 4.0, "ttft_median": 4.0}
@@ -290,5 +295,6 @@ def _claim(
         fitted_on=frozenset({*PROFILES, ADA.key, *fitted}),
         judged_on=frozenset({judged}),
         note=note,
+        tried=TRIED_BARE if what == "kernels_only" else "",
         records=records,
     )

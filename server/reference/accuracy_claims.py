@@ -33,11 +33,17 @@ class KeptClaim(_Kept):
     fitted_on: tuple[str, ...] = Field(description="row sets, or how many keys of a table with their digest")
     judged_on: tuple[str, ...]
     note: str
+    tried: str = ""
     records: tuple[Mapping[str, Any], ...] = Field(description="as in servingsim/validated.json")
 
     def met(self, figure: str) -> bool:
         """Whether a figure keeps its target; one without a target does."""
         return figure not in self.targets or abs(self.figures[figure]) <= self.targets[figure]
+
+    @property
+    def missed(self) -> list[str]:
+        """Figures that do not keep their target."""
+        return [name for name in self.targets if not self.met(name)]
 
 
 class KeptArea(_Kept):

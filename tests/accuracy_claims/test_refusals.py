@@ -112,7 +112,7 @@ def test_only_a_strict_run_fails_where_a_target_is_missed_and_it_writes_the_page
     root = checkout(tmp_path)
     missed = claim("gemm", figures={"gemm_mape_percent": error_percent, "gemm_rows": 40.0})
     assert Areas(gemm=(missed,)).run(root, *arguments) == code
-    verdict = "missed: MAPE by 0.5 %" if error_percent < 0 else "met"
+    verdict = "missed: MAPE by 0.5 points" if error_percent < 0 else "met"
     assert f"| {verdict} |" in (root / PAGE).read_text("utf-8")
 
 
