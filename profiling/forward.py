@@ -12,15 +12,15 @@ from profiling.worker_process import WorkerError, WorkerProcess
 from servingsim.errors import ServingSimError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from types import TracebackType
 
     from profiling import protocol
     from profiling.contract import Setting
     from profiling.forward_case import ForwardCase
     from profiling.forward_model import TorchDtype
+    from profiling.forward_walks import Walks
     from profiling.row import Timing
-    from profiling.specs import Spec
 
 LOAD_TIMEOUT_S = 300.0
 RUN_TIMEOUT_S = 600.0
@@ -72,14 +72,13 @@ class Forward:
         spans = {label: Span(**span) for label, span in answer["spans"].items()}
         return DividedStep([Sample(**each) for each in answer["samples"]], spans, answer["active_experts"])
 
-    def hold(self, kernels: Sequence[tuple[str, str, Spec]], setting: Setting) -> None:
-        """Prepare kernels (kind, backend, args) beside the model, in place of those before.
+    def hold(self, walks: Walks, setting: Setting) -> None:
+        """Prepare kernels beside the model, in place of those before.
 
         Raises:
             ServingSimError: E_TOOLCHAIN, when one cannot be prepared.
         """
-        wanted = [{"kind": kind, "backend": backend, "args": args} for kind, backend, args in kernels]
-        self._ask({"op": "hold", "kernels": wanted, "setting": asdict(setting)}, RUN_TIMEOUT_S)
+        self._ask({"op": "hold", "walks": asdict(walks), "setting": asdict(setting)}, RUN_TIMEOUT_S)
 
     def sample(self, samples: int) -> list[list[Sample]]:
         """So many samples of every kernel that is held, in their order.

@@ -12,26 +12,25 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from profiling.backends import streaming
+from profiling.backends import rotation
+from profiling.forward_walks import Stop, WalkedKernel
 from profiling.registry import backend_named
 from profiling.timers import contention
 from profiling.timers.samples import Sample
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
     from types import ModuleType
 
     from profiling.contract import Setting
 
-CACHE_SHARE = 8
-"""A kernel's own copies fill an eighth of the last-level cache, as weights of 8 MiB stream between two launches: the
-same copy comes again after more than the whole cache has passed, and hundreds of kernels fit the memory together."""
-LEAST_CACHE_BYTES = 4 * 2**20
+MEMORY_SHARE = 4
+"""Copies of all kernels take at most a quarter of the free memory: the model lies beside them."""
 RESULTS = 4
 """Results that stay alive: a forward's next tensor is not written into the block of the one before, which lies in the
 caches of the core, but into one that was freed a few launches ago."""
 UNCOUNTED = 1
-"""Launches of each visit: in a forward the code of a kernel ran a layer ago, not two hundred kernels ago."""
+"""Walks of each visit: in a forward the code of a kernel ran a layer ago, not two hundred kernels ago."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +40,18 @@ class HeldKernel:
     calls: Iterator[Callable[[], Any]]
     results: deque[Any]
 
-    def draw(self, waited_ns: Callable[[], int], between: Callable[[], object]) -> Sample:
+    def run(self) -> None:
+        """One launch."""
+        self.results.append(next(self.calls)())
+
+    def draw(self, waited_ns: Callable[[], int]) -> Sample:
         """One launch, timed.
 
-        Asking the system how long the process waited leaves its code in the caches of the core, so that is done
-        before what a forward does between two launches, not after it.
+        Asking the system how long the process waited leaves its code in the caches of the core; a forward's own
+        bookkeeping between two launches does as much.
         """
         call, results = next(self.calls), self.results
         waited_before_ns, before_ns = waited_ns(), time.perf_counter_ns()
-        between()
         begin_ns = time.perf_counter_ns()
         results.append(call())
         end_ns = time.perf_counter_ns()
@@ -63,33 +65,56 @@ class HeldKernels:
     Args:
         torch: The module.
         setting: Where they run.
-        wanted: `kind`, `backend` and `args` of each.
+        walks: As of `Walks`: `kernels` and `orders`.
     """
 
-    def __init__(self, torch: ModuleType, setting: Setting, wanted: Sequence[Mapping[str, Any]]) -> None:
-        cache_bytes = max(LEAST_CACHE_BYTES, setting.last_level_cache_bytes // CACHE_SHARE)
-        self._own = replace(setting, last_level_cache_bytes=cache_bytes)
+    def __init__(self, torch: ModuleType, setting: Setting, walks: Mapping[str, Any]) -> None:
         self._torch = torch
-        self._between = streaming.weights(torch, setting)
-        self._kernels = [self._held(each) for each in wanted]
+        self._setting = setting
+        self._most_bytes = setting.free_memory_bytes // MEMORY_SHARE // max(len(walks["kernels"]), 1)
+        self._kernels = [self._held(WalkedKernel(**each)) for each in walks["kernels"]]
+        self._orders = [[Stop(**stop) for stop in order] for order in walks["orders"]]
 
     def __len__(self) -> int:
         return len(self._kernels)
 
     def sample(self, samples: int) -> list[list[Sample]]:
         """So many samples of every kernel."""
+        found: list[list[Sample]] = [[] for _ in self._kernels]
         with self._torch.inference_mode(), contention.watch() as waited_ns:
-            found = [
-                [kernel.draw(waited_ns, self._between) for _ in range(UNCOUNTED + samples)]
-                for kernel in self._kernels
-            ]
-        return [samples[UNCOUNTED:] for samples in found]
+            for order in self._orders:
+                for turn in range(UNCOUNTED + samples):
+                    for stop in order:
+                        kernel = self._kernels[stop.kernel]
+                        if stop.timed and turn >= UNCOUNTED:
+                            found[stop.kernel].append(kernel.draw(waited_ns))
+                        else:
+                            kernel.run()
+        return found
 
-    def _held(self, wanted: Mapping[str, Any]) -> HeldKernel:
-        backend = backend_named(wanted["kind"], wanted["backend"])
-        launch = backend.prepare(self._own, **wanted["args"])
+    def _held(self, wanted: WalkedKernel) -> HeldKernel:
+        backend = backend_named(wanted.kind, wanted.backend)
+        cache_bytes = self._setting.last_level_cache_bytes or rotation.ASSUMED_CACHE_BYTES
+        own_bytes = copies_bytes(wanted, cache_bytes, self._most_bytes)
+        # A backend allocates copies of so many caches.
+        own = replace(self._setting, last_level_cache_bytes=max(1, own_bytes // rotation.CACHES))
+        launch = backend.prepare(own, **wanted.args)
         calls = itertools.cycle(launch.calls)
         results: deque[Any] = deque(maxlen=RESULTS)
         with self._torch.inference_mode():
             results.extend(next(calls)() for _ in range(RESULTS + 1))
         return HeldKernel(calls, results)
+
+
+def copies_bytes(kernel: WalkedKernel, cache_bytes: int, most_bytes: int) -> int:
+    """Bytes of a kernel's copies: one comes again after as much as a step of the model moves, as its weights do.
+
+    Beyond some times the last-level cache nothing changes any more.
+
+    Args:
+        kernel: With what moves beside it.
+        cache_bytes: The last-level cache.
+        most_bytes: That the copies may take.
+    """
+    again_bytes = min(kernel.step_bytes, rotation.CACHES * cache_bytes)
+    return min(most_bytes, again_bytes * kernel.own_bytes // kernel.walk_bytes)

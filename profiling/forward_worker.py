@@ -56,7 +56,7 @@ class ForwardOperations:
 
         self._kernels = None
         gc.collect()
-        self._kernels = HeldKernels(torch, Setting(**request["setting"]), request["kernels"])
+        self._kernels = HeldKernels(torch, Setting(**request["setting"]), request["walks"])
         return {"held": len(self._kernels)}
 
     def sample(self, request: protocol.Message) -> protocol.Message:

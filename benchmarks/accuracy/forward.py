@@ -1,6 +1,6 @@
 """Real forwards on this machine's CPU beside their predictions: a dense model, one with experts, and a hybrid.
 
-Constants of the method (samples a round, what streams between launches, how narrow the narrow model is) were chosen on
+The method and its constants (samples a round, the order of launches, how narrow the narrow model is) were chosen on
 other models than these: a Llama of 1,024, a Qwen3-MoE and a Qwen3-Next of 768.
 """
 
@@ -26,8 +26,8 @@ ROUNDS = 8
 TARGET_PERCENT = 8.0
 TRIED = (
     "operands in turn from several copies, so that a kernel finds them as cold as in a step; kernels and steps in turn "
-    "in one process; what lies between kernels from a narrow model of the same layers (all kept). What is left are "
-    "small kernels: alone they start colder than in a step, which has just written what they read"
+    "in one process; what lies between kernels from a narrow model of the same layers; kernels timed in the order of a "
+    "layer instead of after weights that stream (all kept)"
 )
 CHOSEN_ON = frozenset(
     {"forwards of a Llama of 1,024", "forwards of a Qwen3-MoE of 768", "forwards of a Qwen3-Next of 768"}
@@ -153,8 +153,8 @@ def _claim(name: str, report: ForwardReport) -> Claim:
         says=SAYS[name],
         data=f"{report.kernels} kernel shapes and {len(errors)} steps in turn, {report.rounds} rounds, one thread, "
         f"{report.dtype}, random weights, torch {report.libraries['torch']}",
-        split="kernels timed alone on cold operands; the host's part from a narrow model of the same layers; "
-        "the forward itself is only measured to be compared",
+        split="kernels timed apart from the model, in the order of its layers; the host's part from a narrow model of "
+        "the same layers; the forward itself is only measured to be compared",
         figures=figures,
         targets={f"{key}_{phase}_mape_percent": TARGET_PERCENT for phase in kinds},
         anchor="nobody shows it",

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from profiling.forward_case import ForwardCase
+from server.forward.walks import walks_through
 from servingsim.archs.explore.read import model_facts
 from servingsim.archs.hf_config import MODEL_TYPES, dense_facts
 from servingsim.archs.stack_registry import stack_named
 from servingsim.archs.table_model import TableModel
 from servingsim.errors import ServingSimError
 from servingsim.sim.evaluate import evaluate
-from servingsim.sim.missing import missing_kernels
 from servingsim.sim.options import PredictOptions
 from servingsim.timing.batch import Batch
 from servingsim.timing.source import DeviceSpec, MemorySource
@@ -21,6 +21,7 @@ from skills.split_model.table_model import table_model
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from profiling.forward_walks import Walks
     from profiling.specs import Spec
     from servingsim.archs.facts import DenseFacts
 
@@ -102,19 +103,18 @@ class Trial:
         Args:
             active_experts: Of each case, 0 without experts.
         """
+        return [(each.kind, each.backend, each.args) for each in self.walks(active_experts).kernels]
+
+    def walks(self, active_experts: Sequence[float]) -> Walks:
+        """The same, in the orders to time them in."""
         # Which points a grid has does not depend on how fast the device is.
         spec = DeviceSpec(self.options.device, {self.dtype: 1.0}, 1.0, 1)
         nothing = MemorySource(devices={self.options.device: spec})
         estimate = replace(self.options, on_missing="estimate")
-        found: dict[tuple[object, ...], Kernel] = {}
         asked = [*zip(self.cases, active_experts, strict=True), *((case, active_experts[0]) for case in BOTH)]
-        for case, active in asked:
-            logs = evaluate(self.routed(active), batch_of(case), nothing, estimate).logs
-            for missing in missing_kernels(logs):
-                for args in missing.specs:
-                    key = (missing.kind, missing.backend, *args.values())
-                    found.setdefault(key, (missing.kind, missing.backend, dict(args)))
-        return list(found.values())
+        return walks_through(
+            evaluate(self.routed(active), batch_of(case), nothing, estimate) for case, active in asked
+        )
 
     def narrow(self) -> Trial:
         """The same layers over a narrower residual stream: other kernels, and the same calls between them."""

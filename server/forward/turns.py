@@ -83,8 +83,8 @@ def take_turns(
     """
     first = {case.label: forward.divide(case, FIRST_STEPS) for case in trial.cases}
     active = {label: step.active_experts for label, step in first.items()}
-    kernels = trial.kernels([active[case.label] for case in trial.cases])
-    forward.hold(kernels, device.setting())
+    walks = trial.walks([active[case.label] for case in trial.cases])
+    forward.hold(walks, device.setting())
     forward.sample(1)
     taken: list[_Round] = []
     dirty: list[bool] = []
@@ -93,7 +93,7 @@ def take_turns(
         on_round(index + 1, rounds)
     labels = [case.label for case in trial.cases]
     return Turns(
-        kernels=kernels,
+        kernels=[(each.kind, each.backend, each.args) for each in walks.kernels],
         kernel_ms=np.array([each.kernel_ms for each in taken]),
         step_ms={label: np.array([each.step_ms[label] for each in taken]) for label in labels},
         divided_ms={label: np.array([each.divided_ms[label] for each in taken]) for label in labels},
