@@ -88,9 +88,10 @@ def test_a_copy_comes_again_after_as_much_as_a_step_moves() -> None:
 def test_samples_are_those_of_timed_launches_in_every_place() -> None:
     """Defect: a launch that only leads to another one is taken for a sample, or one place stands for all."""
     torch = pytest.importorskip("torch")
-    args = {"num_tokens": 1, "hidden_size": 64, "dtype": "fp32"}
+    args: dict[str, int | float | str] = {"num_tokens": 1, "dtype": "fp32"}
     kernels = tuple(
-        WalkedKernel("rms_norm", "torch", args | {"hidden_size": size}, 1, 10, 100) for size in (64, 128, 256)
+        WalkedKernel("rms_norm", "torch", {**args, "hidden_size": size}, 1, 10, 100)
+        for size in (64, 128, 256)
     )
     orders = (
         (Stop(0, timed=True), Stop(1, timed=True), Stop(0, timed=True)),
