@@ -87,7 +87,7 @@ class TableErrors:
             values=tuple(np.unique(column) for column in coords.T),
             sizes=tuple(_as_table(table, _around(steps, each)) for each in found),
             held=tuple(held_residuals(coords, time_ms, work_ms, axis, table.floor_ms) for axis in axes),
-            noise=_noise(points.noise),
+            noise=noise_half_width(points.noise),
         )
 
     def at(self, coords: FloatArray) -> FloatArray:
@@ -175,6 +175,7 @@ def _as_table(table: Table, size: FloatArray | None) -> Table | None:
     )
 
 
-def _noise(noise: FloatArray | None) -> float:
+def noise_half_width(noise: FloatArray | None) -> float:
+    """Half width of the 90 % interval of rows with these relative spreads: of the median one that is known."""
     known = noise[np.isfinite(noise)] if noise is not None else np.empty(0)
     return SPREAD_TO_HALF_WIDTH * float(np.median(known)) if len(known) else NOISE

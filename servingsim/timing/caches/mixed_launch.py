@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from servingsim.timing.cache import CacheKind
+from servingsim.timing.cache_error import noise_half_width
 from servingsim.timing.cache_table import TableCache, build_table
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 Q_LEN = 0
 """The axis of the chunk's new tokens, see the kind."""
-NOISE = 0.02
-"""Half width of a row of which no spread is known, as for every table."""
 EACH_OCTAVE = 4.0
 """A cell of half the width is read this much better: time is smooth in the sizes, so the error is of second order."""
 MOST_JUDGED = 4000
@@ -57,9 +56,9 @@ class MixedCache:
 
     def error(self, coords: FloatArray) -> FloatArray:
         """Half widths of the 90 % interval [N], relative: the rows' noise, between points the table's misreading."""
-        measured = [np.isin(column, values) for column, values in zip(coords.T, self._values, strict=True)]
-        between = ~np.logical_and.reduce(measured)
-        half = np.hypot(NOISE, np.where(between, self.misread, 0.0))
+        coords = self._whole_tiles(coords)
+        between = np.array([tuple(each) not in self._measured for each in coords.tolist()], dtype=bool)
+        half = np.hypot(noise_half_width(self.points.noise), np.where(between, self.misread, 0.0))
         beyond = np.zeros(len(coords))
         for column, values in zip(coords.T, self._values, strict=True):
             beyond += np.log2((1.0 + np.maximum(column, values[-1])) / (1.0 + values[-1]))
@@ -71,10 +70,15 @@ class MixedCache:
 
     @cached_property
     def misread(self) -> float:
-        """90th percentile of the table's relative error between its points: of a table of half of them at the rest."""
-        even = np.ones(len(self.points.coords), dtype=bool)
+        """90th percentile of the table's relative error between its points: of a table of half of them at the rest.
+
+        Most of the rest lie between points of the halved table on one or two axes, and what is asked on all: errors of
+        several axes add as independent ones do.
+        """
+        off_axes = np.zeros(len(self.points.coords))
         for column, values in zip(self.points.coords.T, self._values, strict=True):
-            even &= np.isin(column, np.union1d(values[::2], values[[0, -1]]))
+            off_axes += ~np.isin(column, np.union1d(values[::2], values[[0, -1]]))
+        even = off_axes == 0
         left = np.flatnonzero(~even)
         if not len(left) or even.sum() < len(self._values):
             return 1.0
@@ -87,7 +91,12 @@ class MixedCache:
         )
         covered = flags == 0
         off = np.abs(said[covered] / time_ms[left][covered] - 1)
+        off *= np.sqrt(len(self._values) / off_axes[left][covered])
         return float(np.quantile(off, 0.9)) / EACH_OCTAVE if len(off) else 1.0
+
+    @cached_property
+    def _measured(self) -> frozenset[tuple[float, ...]]:
+        return frozenset(map(tuple, self.points.coords.tolist()))
 
     @cached_property
     def _values(self) -> tuple[FloatArray, ...]:
